@@ -1,0 +1,95 @@
+# weir: make help lists the targets. Tools are pinned in tools.env and live in a cache outside the clone;
+# Go's own build cache is outside it too.
+
+include tools.env
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+# Steps run in the order written: the cheap checks first.
+.NOTPARALLEL:
+
+# The cache that .ci/tools and e2e/harness agree on.
+XDG_CACHE_HOME ?= $(HOME)/.cache
+WEIR_TOOLS_DIR ?= $(XDG_CACHE_HOME)/weir/tools
+export WEIR_TOOLS_DIR
+
+GOLANGCI_LINT := $(WEIR_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/bin/golangci-lint
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# cmd/* that exist; the controller comes with a later release.
+COMMANDS = $(notdir $(wildcard cmd/weir-*))
+# End-to-end tests hold the machine: one package at a time, each result fresh.
+UNIT_PACKAGES = $(shell go list ./... | grep -v '/e2e')
+
+##@ General
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "; printf "Usage: make TARGET\n"} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build the binaries into bin/
+	@mkdir -p bin
+	for command in $(COMMANDS); do \
+	  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/$$command ./cmd/$$command; \
+	done
+
+.PHONY: tools
+tools: ## Install the pinned tools (Envoy, golangci-lint, …) into the cache
+	@.ci/tools
+
+.PHONY: demo
+demo: ## See weir work: origin, weir and Envoy, a short show, then left running (ONCE=1: end after the show)
+	@.ci/tools envoy
+	@ONCE=$(ONCE) go run ./e2e/demo
+
+##@ Checks
+
+.PHONY: test
+test: tools check vet lint test-unit test-e2e ## Everything CI runs, cheap checks first
+
+.PHONY: vet
+vet: ## Compile everything, tests too, and vet it
+	go vet ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint
+	@.ci/tools golangci-lint
+	$(GOLANGCI_LINT) run --timeout 10m ./...
+
+.PHONY: test-unit
+test-unit: ## Run the unit and scenario tests with the race detector
+	go test -race -timeout 10m $(UNIT_PACKAGES)
+
+.PHONY: test-e2e
+test-e2e: ## Run the tests against real Envoy (and real Redis and the like)
+	@.ci/tools
+	go test -count=1 -p 1 -timeout 20m ./e2e/...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@.ci/fuzz
+
+.PHONY: conformance
+conformance: ## Run the HTTP caching conformance suite (PEERS=1: other caches too)
+	@.ci/tools
+	PEERS=$(PEERS) go run ./e2e/conformance/cmd/conformance
+
+##@ Generated files
+
+.PHONY: generate
+generate: ## Write generated files anew
+	go generate ./...
+
+.PHONY: check
+check: ## Fail if generated files are not current
+	@before=$$(git status --porcelain; git diff | git hash-object --stdin); \
+	$(MAKE) --no-print-directory generate; \
+	after=$$(git status --porcelain; git diff | git hash-object --stdin); \
+	if [[ $$before != "$$after" ]]; then \
+	  echo 'Generated files are not current: run "make generate" and commit what it changes.' >&2; \
+	  git status --short >&2; exit 1; \
+	fi
