@@ -1,0 +1,99 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// StoreStats is what the memory store holds at one moment.
+type StoreStats struct {
+	Bytes    int64 // headers, bodies, keys and overhead
+	Limit    int64 // bytes the store may hold
+	Entries  int64
+	Evicted  [numEvictReasons]uint64 // indexed by EvictReason
+	Rejected uint64                  // answers that admission or the limit turned away
+}
+
+// FlightStats is what coalescing holds at one moment.
+type FlightStats struct {
+	Flights, Marks int
+}
+
+// PolicyStats is what the policies in use are.
+type PolicyStats struct {
+	Policies   int
+	Generation uint64
+	Errors     int // files that could not be taken into use
+}
+
+// Sources are read once for each scrape. Each must be safe for concurrent use
+// and quick; none may be nil.
+type Sources struct {
+	Store    func() StoreStats
+	Flights  func() FlightStats
+	Policies func() PolicyStats
+}
+
+// Observe registers the metrics that are read from the parts themselves.
+func Observe(reg prometheus.Registerer, s Sources) { reg.MustRegister(newCollector(s)) }
+
+type collector struct {
+	sources Sources
+
+	storeBytes, storeLimit, storeEntries, evictions, rejected *prometheus.Desc
+	flights, marks                                            *prometheus.Desc
+	policies, generation, policyErrors                        *prometheus.Desc
+}
+
+func newCollector(s Sources) *collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return &collector{
+		sources:    s,
+		storeBytes: desc("weir_store_bytes", "Bytes held by the memory store: headers, bodies, keys, overhead."),
+		storeLimit: desc("weir_store_limit_bytes", "Bytes the memory store may hold (`--memory-limit`)."),
+		storeEntries: desc("weir_store_entries",
+			"Entries in the memory store; each variant counts as one."),
+		evictions: desc("weir_store_evictions_total", "Entries that left the memory store, by reason.", "reason"),
+		rejected:  desc("weir_store_rejected_total", "Answers the memory store did not admit."),
+		flights:   desc("weir_flights", "Fetches under way that other requests may follow."),
+		marks: desc("weir_uncoalesced_keys",
+			"Keys whose requests are not coalesced for the moment, since their last answer could not be shared."),
+		policies:     desc("weir_policies", "Policies in use."),
+		generation:   desc("weir_policy_generation", "Number of the policy set in use; it grows with each change."),
+		policyErrors: desc("weir_policy_errors", "Policy files that could not be taken into use."),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.storeBytes, c.storeLimit, c.storeEntries, c.evictions, c.rejected,
+		c.flights, c.marks, c.policies, c.generation, c.policyErrors} {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	s := c.sources.Store()
+	gauge(c.storeBytes, float64(s.Bytes))
+	gauge(c.storeLimit, float64(s.Limit))
+	gauge(c.storeEntries, float64(s.Entries))
+	counter(c.rejected, s.Rejected)
+	for r, n := range s.Evicted {
+		counter(c.evictions, n, EvictReason(r).String())
+	}
+	f := c.sources.Flights()
+	gauge(c.flights, float64(f.Flights))
+	gauge(c.marks, float64(f.Marks))
+	p := c.sources.Policies()
+	gauge(c.policies, float64(p.Policies))
+	gauge(c.generation, float64(p.Generation))
+	gauge(c.policyErrors, float64(p.Errors))
+}
