@@ -1,0 +1,202 @@
+package fleet
+
+import (
+	"container/list"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Verdict is what the invalidations say of an entry, mildest first.
+type Verdict uint8
+
+// The verdicts of [Stamps.Check].
+const (
+	Valid     Verdict = iota
+	SoftStale         // usable as a stale entry only
+	Refused           // not usable
+)
+
+// Covered is what invalidations can name an entry by.
+type Covered struct {
+	Birth                        uint64 // Position when its fetch began
+	URI, Host, Policy, Namespace string
+	Tags                         []string
+}
+
+// DefaultMaxStamps bounds the stamps of [NewStamps].
+const DefaultMaxStamps = 1 << 16
+
+// Stamps are the invalidations that this process knows. Each has a position in
+// one sequence; an entry carries as its birth the position at which its fetch
+// began, and is covered by every younger stamp that names it. Whatever is
+// fetched or stored meanwhile, an answer older than an invalidation cannot win.
+//
+// Their number is bounded: a stamp over the bound is forgotten by folding it
+// into a floor, which holds all entries born before it to be covered. So a floor
+// costs fetches, never a wrong answer.
+//
+// Stamps are safe for concurrent use. Check takes no lock unless a stamp younger
+// than the entry may name it: it compares the birth with the newest position of
+// all, then with the newest of each kind, then with the newest in the slot that
+// the name hashes to; only then does it look the name up.
+type Stamps struct {
+	position atomic.Uint64
+	latest   [kinds]atomic.Uint64 // newest position of each kind
+	slots    []atomic.Uint64      // newest position by hash of kind and value
+	floor    [2]atomic.Uint64     // by Mode: births below are covered
+	seed     maphash.Seed
+
+	mu     sync.RWMutex
+	byName map[name]*list.Element // of *stamp
+	order  *list.List             // oldest first
+	limit  int
+	folded uint64
+	newest time.Time
+}
+
+// name is what a stamp covers. An empty namespace means every namespace.
+type name struct {
+	kind             Kind
+	namespace, value string
+}
+
+type stamp struct {
+	name
+	at [2]uint64 // newest position by Mode
+}
+
+// NewStamps returns an empty set of at most limit stamps; 0 means
+// [DefaultMaxStamps].
+func NewStamps(limit int) *Stamps {
+	if limit <= 0 {
+		limit = DefaultMaxStamps
+	}
+	slots := 1
+	for slots < limit {
+		slots <<= 1
+	}
+	return &Stamps{
+		slots: make([]atomic.Uint64, slots), seed: maphash.MakeSeed(),
+		byName: map[name]*list.Element{}, order: list.New(), limit: limit,
+	}
+}
+
+// Position returns the position of the newest stamp: the birth of a fetch that
+// begins now.
+func (s *Stamps) Position() uint64 { return s.position.Load() }
+
+// Add stamps what kind, namespace and value name, and returns the position. The
+// namespace may be empty for every namespace; value is empty for ByAll, and the
+// namespace itself for ByNamespace. When Add returns, Check covers every entry
+// whose fetch began before the call.
+func (s *Stamps) Add(kind Kind, namespace, value string, mode Mode, now time.Time) uint64 {
+	n := name{kind, namespace, value}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.position.Load() + 1
+	e, ok := s.byName[n]
+	if ok {
+		s.order.MoveToBack(e)
+	} else {
+		e = s.order.PushBack(&stamp{name: n})
+		s.byName[n] = e
+	}
+	e.Value.(*stamp).at[mode] = at
+	if s.order.Len() > s.limit {
+		s.fold()
+	}
+	s.slot(kind, value).Store(at)
+	s.latest[kind].Store(at)
+	s.newest = now
+	s.position.Store(at)
+	return at
+}
+
+// fold forgets the oldest stamp. The caller holds mu.
+func (s *Stamps) fold() {
+	e := s.order.Front()
+	old := s.order.Remove(e).(*stamp)
+	delete(s.byName, old.name)
+	for mode, at := range old.at {
+		if at > s.floor[mode].Load() {
+			s.floor[mode].Store(at)
+		}
+	}
+	s.folded++
+}
+
+// Check returns what the stamps younger than c.Birth say of the entry. It costs
+// one atomic load when nothing was added since that birth, and does not depend
+// on the number of stamps or entries.
+func (s *Stamps) Check(c Covered) Verdict {
+	if c.Birth >= s.position.Load() {
+		return Valid
+	}
+	return s.look(&c)
+}
+
+func (s *Stamps) look(c *Covered) Verdict {
+	v := verdict(c.Birth, s.floor[Hard].Load(), s.floor[Soft].Load())
+	v = max(v,
+		s.named(c, ByAll, ""), s.named(c, ByNamespace, c.Namespace), s.named(c, ByPolicy, c.Policy),
+		s.named(c, ByHost, c.Host), s.named(c, ByURL, c.URI))
+	for _, tag := range c.Tags {
+		v = max(v, s.named(c, ByTag, tag))
+	}
+	return v
+}
+
+// named returns what the stamps of one kind and value say.
+func (s *Stamps) named(c *Covered, kind Kind, value string) Verdict {
+	if c.Birth >= s.latest[kind].Load() || c.Birth >= s.slot(kind, value).Load() {
+		return Valid
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	v := s.stamped(c.Birth, name{kind, c.Namespace, value})
+	if c.Namespace != "" {
+		v = max(v, s.stamped(c.Birth, name{kind, "", value}))
+	}
+	return v
+}
+
+func (s *Stamps) stamped(birth uint64, n name) Verdict {
+	e, ok := s.byName[n]
+	if !ok {
+		return Valid
+	}
+	at := &e.Value.(*stamp).at
+	return verdict(birth, at[Hard], at[Soft])
+}
+
+func verdict(birth, hard, soft uint64) Verdict {
+	switch {
+	case birth < hard:
+		return Refused
+	case birth < soft:
+		return SoftStale
+	}
+	return Valid
+}
+
+func (s *Stamps) slot(kind Kind, value string) *atomic.Uint64 {
+	h := maphash.String(s.seed, value) + uint64(kind)*0x9e3779b97f4a7c15
+	return &s.slots[h&uint64(len(s.slots)-1)]
+}
+
+// StampStats is the state of [Stamps].
+type StampStats struct {
+	Position uint64    `json:"position"` // stamps added so far
+	Stamps   int       `json:"stamps"`   // held by name
+	Folded   uint64    `json:"folded"`   // forgotten into the floor
+	Newest   time.Time `json:"newest,omitzero"`
+}
+
+// Stats returns the state of the stamps.
+func (s *Stamps) Stats() StampStats {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return StampStats{Position: s.position.Load(), Stamps: s.order.Len(), Folded: s.folded, Newest: s.newest}
+}
