@@ -1,6 +1,7 @@
 package cachepolicy
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -42,13 +43,16 @@ func (e *ConflictError) Error() string {
 }
 
 // NewSet makes a set of bindings. A policy's name leads to its binding without a
-// route, or, if it has none, to its first. The error is a *ConflictError.
+// route, or, if it has none, to its first. The error joins a *ConflictError for
+// each conflict.
 func NewSet(bindings ...Binding) (*Set, error) {
 	s := &Set{
 		bindings: slices.Clone(bindings),
 		byName:   make(map[string]*Binding, len(bindings)),
 		byRoute:  make(map[string]*Binding, len(bindings)),
 	}
+	var conflicts []error
+	repeated := map[*Policy]bool{} // reported as defined twice, once for all its bindings
 	for i := range s.bindings {
 		b := &s.bindings[i]
 		name := b.Policy.String()
@@ -57,7 +61,11 @@ func NewSet(bindings ...Binding) (*Set, error) {
 		case other == nil:
 			s.byName[name] = b
 		case other.Policy != b.Policy:
-			return nil, &ConflictError{First: other, Second: b}
+			if !repeated[b.Policy] {
+				repeated[b.Policy] = true
+				conflicts = append(conflicts, &ConflictError{First: other, Second: b})
+			}
+			continue
 		case b.Route == "" && other.Route != "":
 			s.byName[name] = b
 		}
@@ -65,9 +73,13 @@ func NewSet(bindings ...Binding) (*Set, error) {
 			continue
 		}
 		if other := s.byRoute[b.Route]; other != nil {
-			return nil, &ConflictError{Route: b.Route, First: other, Second: b}
+			conflicts = append(conflicts, &ConflictError{Route: b.Route, First: other, Second: b})
+			continue
 		}
 		s.byRoute[b.Route] = b
+	}
+	if len(conflicts) > 0 {
+		return nil, errors.Join(conflicts...)
 	}
 	return s, nil
 }
