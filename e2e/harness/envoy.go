@@ -46,14 +46,7 @@ func StartEnvoy(tb TB, o EnvoyOptions) *Envoy {
 		AccessLogPath: filepath.Join(dir, "access.log"),
 		EndpointsPath: filepath.Join(dir, "endpoints.yaml"),
 	}
-	rendered, err := e.config.render()
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
-	configPath := filepath.Join(dir, "envoy.yaml")
-	if err := os.WriteFile(configPath, rendered, 0o644); err != nil {
-		tb.Fatalf("write Envoy's configuration: %v", err)
-	}
+	configPath := e.writeConfig()
 	e.writeEndpoints(nil)
 
 	adminPath := filepath.Join(dir, "admin")
@@ -68,6 +61,23 @@ func StartEnvoy(tb TB, o EnvoyOptions) *Envoy {
 	Eventually(tb, startLimit, "Envoy is ready", func() bool { return e.isReady(adminPath) })
 	e.edge, e.refill = e.listener("edge"), e.listener("refill")
 	return e
+}
+
+// writeConfig writes the bootstrap configuration and returns its path.
+func (e *Envoy) writeConfig() string {
+	e.tb.Helper()
+	bootstrap := e.config.Bootstrap
+	if bootstrap == nil {
+		var err error
+		if bootstrap, err = e.config.render(); err != nil {
+			e.tb.Fatalf("%v", err)
+		}
+	}
+	path := filepath.Join(e.dir, "envoy.yaml")
+	if err := os.WriteFile(path, bootstrap, 0o644); err != nil {
+		e.tb.Fatalf("write Envoy's configuration: %v", err)
+	}
+	return path
 }
 
 // isReady learns the admin address, which Envoy writes to a file, and asks there.

@@ -31,6 +31,8 @@ type EnvoyOptions struct {
 	MessageTimeout, MaxMessageTimeout time.Duration
 	// StreamIdleTimeout is the HTTP connection manager's; 0 is 300 s.
 	StreamIdleTimeout time.Duration
+	// AllowCustomMethods lets methods through that HTTP/1.1 does not define, which Envoy refuses otherwise.
+	AllowCustomMethods bool
 	// FailClosed answers 500 when weir fails, where the default lets traffic flow.
 	FailClosed bool
 	// ProcessingMode replaces the filter's processing_mode, a YAML flow mapping.
@@ -44,6 +46,10 @@ type EnvoyOptions struct {
 	BufferLimitBytes uint32
 	// MaxHeapBytes turns the overload manager on: near it, streams that hold much memory are reset. 0 is off.
 	MaxHeapBytes uint64
+
+	// Bootstrap, if set, is the whole configuration instead of one made from the fields above. It has listeners
+	// "edge" and "refill"; SetWeir and the access log do not work with it.
+	Bootstrap []byte
 }
 
 // Route is an entry of the route table of both listeners.

@@ -60,7 +60,8 @@ func TestOriginSendsExactBytes(t *testing.T) {
 	origin.Handle("/plain", harness.Always(harness.Reply{Body: []byte("abc"), Header: undated}))
 	const ok = "HTTP/1.1 200 OK\r\n"
 	tests := []struct{ name, method, path, want string }{
-		{"chunked", "GET", "/chunked", ok + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
+		{"chunked", "GET", "/chunked",
+			ok + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
 		{"length", "GET", "/plain", ok + "Content-Length: 3\r\nConnection: close\r\n\r\nabc"},
 		{"HEAD has no body", "HEAD", "/plain", ok + "Content-Length: 3\r\nConnection: close\r\n\r\n"},
 	}
