@@ -26,14 +26,15 @@ func TestEnvoySampleIsValid(t *testing.T) {
 func TestEnvoySampleServes(t *testing.T) {
 	t.Parallel()
 	origin := harness.StartOrigin(t)
-	origin.Handle("/", harness.Always(harness.Reply{Body: []byte("page"), Header: harness.Fields("Content-Type", "text/plain")}))
+	origin.Handle("/", harness.Always(harness.Reply{
+		Body: []byte("page"), Header: harness.Fields("Content-Type", "text/plain"),
+	}))
 	socket := filepath.Join(t.TempDir(), "weir.sock")
 	envoy := harness.StartEnvoy(t, harness.EnvoyOptions{Bootstrap: sampleBootstrap(t, origin.Address(), socket)})
 	harness.StartWeir(t, harness.WeirOptions{
 		Policies: samplePolicies(t), RefillAddress: envoy.RefillAddress(), GRPCAddress: "unix://" + socket,
 	})
 
-	// The harness' clients go by the origin's count: which of two requests of a path reached it.
 	tests := []struct {
 		path        string
 		wantFetches int
@@ -45,7 +46,8 @@ func TestEnvoySampleServes(t *testing.T) {
 	for _, tt := range tests {
 		before := origin.Count("/")
 		for range 2 {
-			if resp := harness.Do(t, harness.Get(envoy.URL(tt.path))); resp.Status != 200 || string(resp.Body) != "page" {
+			resp := harness.Do(t, harness.Get(envoy.URL(tt.path)))
+			if resp.Status != 200 || string(resp.Body) != "page" {
 				t.Errorf("%s: %d %q", tt.path, resp.Status, resp.Body)
 			}
 		}
