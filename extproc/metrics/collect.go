@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -21,8 +23,10 @@ type FlightStats struct {
 // PolicyStats is what the policies in use are.
 type PolicyStats struct {
 	Policies   int
-	Generation uint64
-	Errors     int // files that could not be taken into use
+	Generation uint64    // sets taken into use so far
+	Failures   uint64    // contents of the directory that were refused so far
+	Errors     int       // faults of what it holds now
+	LoadedAt   time.Time // when the set in use was taken into use
 }
 
 // Sources are read once for each scrape. Each must be safe for concurrent use
@@ -41,7 +45,7 @@ type collector struct {
 
 	storeBytes, storeLimit, storeEntries, evictions, rejected *prometheus.Desc
 	flights, marks                                            *prometheus.Desc
-	policies, generation, policyErrors                        *prometheus.Desc
+	policies, policyErrors, policyLoaded, policyReloads       *prometheus.Desc
 }
 
 func newCollector(s Sources) *collector {
@@ -59,16 +63,20 @@ func newCollector(s Sources) *collector {
 		flights:   desc("weir_flights", "Fetches under way that other requests may follow."),
 		marks: desc("weir_uncoalesced_keys",
 			"Keys whose requests are not coalesced for the moment, since their last answer could not be shared."),
-		policies:     desc("weir_policies", "Policies in use."),
-		generation:   desc("weir_policy_generation", "Number of the policy set in use; it grows with each change."),
-		policyErrors: desc("weir_policy_errors", "Policy files that could not be taken into use."),
+		policies: desc("weir_policies", "Policies in use."),
+		policyErrors: desc("weir_policy_errors",
+			"Faults in the policy files as they are now; while there are any, the last good policies stay."),
+		policyLoaded: desc("weir_policy_loaded_timestamp_seconds",
+			"When the policies in use were loaded, as Unix time."),
+		policyReloads: desc("weir_policy_reload_total",
+			"Contents of the policy directory, by whether they were usable.", "result"),
 	}
 }
 
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.storeBytes, c.storeLimit, c.storeEntries, c.evictions, c.rejected,
-		c.flights, c.marks, c.policies, c.generation, c.policyErrors} {
+		c.flights, c.marks, c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
 		ch <- d
 	}
 }
@@ -94,6 +102,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.marks, float64(f.Marks))
 	p := c.sources.Policies()
 	gauge(c.policies, float64(p.Policies))
-	gauge(c.generation, float64(p.Generation))
 	gauge(c.policyErrors, float64(p.Errors))
+	gauge(c.policyLoaded, float64(p.LoadedAt.UnixMilli())/1e3)
+	counter(c.policyReloads, p.Generation, reloadSuccess.String())
+	counter(c.policyReloads, p.Failures, reloadFailure.String())
 }

@@ -29,12 +29,6 @@ func (f factory) counter(name, help string) prometheus.Counter {
 	return c
 }
 
-func (f factory) gauge(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	f.reg.MustRegister(g)
-	return g
-}
-
 func (f factory) gaugeFunc(name, help string, read func() int64) {
 	f.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 		func() float64 { return float64(read()) }))

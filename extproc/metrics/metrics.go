@@ -23,9 +23,7 @@ type Metrics struct {
 	waitSeconds      prometheus.Histogram
 	fetchSeconds     prometheus.Histogram
 
-	policyReloads    []prometheus.Counter
-	policyReloadTime prometheus.Gauge
-	tlsReloads       []prometheus.Counter
+	tlsReloads []prometheus.Counter
 
 	panics, modeUnusable, holdCapped prometheus.Counter
 }
@@ -44,10 +42,6 @@ func New(reg prometheus.Registerer, b Build) *Metrics {
 		waitSeconds: f.histogram("weir_wait_seconds", "Time that held requests waited."),
 		fetchSeconds: f.histogram("weir_fetch_seconds",
 			"Time from asking the origin to its response headers, for fetches weir followed."),
-		policyReloads: f.counters("weir_policy_reload_total", "Reads of the policies, by how they ended.",
-			"result", reloadValues()),
-		policyReloadTime: f.gauge("weir_policy_reload_success_timestamp_seconds",
-			"When policies were last taken into use, as Unix time."),
 		tlsReloads: f.counters("weir_tls_reload_total", "Reads of certificate, key and CA files, by how they ended.",
 			"result", reloadValues()),
 		panics: f.counter("weir_grpc_panics_total", "Panics recovered in ext_proc streams; each is a bug to report."),
@@ -106,16 +100,15 @@ func (m *Metrics) Fetched(d time.Duration) { m.fetchSeconds.Observe(d.Seconds())
 // Refill counts one detached fetch by its result.
 func (m *Metrics) Refill(r RefillResult) { m.refills[r].Inc() }
 
-// PolicyReload counts one read of the policies: nil err means they are in use.
-func (m *Metrics) PolicyReload(err error, now time.Time) {
-	m.policyReloads[reloadResultOf(err)].Inc()
-	if err == nil {
-		m.policyReloadTime.Set(float64(now.UnixMilli()) / 1e3)
+// TLSReload counts one read of changed certificate, key or CA files: nil err
+// means they are in use.
+func (m *Metrics) TLSReload(err error) {
+	if err != nil {
+		m.tlsReloads[reloadFailure].Inc()
+		return
 	}
+	m.tlsReloads[reloadSuccess].Inc()
 }
-
-// TLSReload counts one read of certificate, key or CA files.
-func (m *Metrics) TLSReload(err error) { m.tlsReloads[reloadResultOf(err)].Inc() }
 
 // Panic counts a panic that was recovered in a stream.
 func (m *Metrics) Panic() { m.panics.Inc() }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,8 +22,10 @@ func newTestMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 			s.Evicted[EvictCapacity] = 7
 			return s
 		},
-		Flights:  func() FlightStats { return FlightStats{Flights: 4, Marks: 5} },
-		Policies: func() PolicyStats { return PolicyStats{Policies: 6, Generation: 9, Errors: 1} },
+		Flights: func() FlightStats { return FlightStats{Flights: 4, Marks: 5} },
+		Policies: func() PolicyStats {
+			return PolicyStats{Policies: 6, Generation: 9, Failures: 2, Errors: 1, LoadedAt: time.UnixMilli(1500)}
+		},
 	})
 	return m, reg
 }
@@ -91,39 +92,33 @@ func TestClosedSets(t *testing.T) {
 // that moved.
 func TestEachMethodMovesItsSeries(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		failed := errors.New("no such file")
-		tests := []struct {
-			name string
-			do   func(m *Metrics)
-			want map[string]float64
-		}{
-			{"panic", func(m *Metrics) { m.Panic() }, map[string]float64{"weir_grpc_panics_total": 1}},
-			{"mode", func(m *Metrics) { m.ModeUnusable() }, map[string]float64{"weir_mode_unusable_total": 1}},
-			{"capped", func(m *Metrics) { m.HoldCapped() }, map[string]float64{"weir_hold_capped_total": 1}},
-			{"stream", func(m *Metrics) { m.StreamStart() }, map[string]float64{"weir_streams": 1}},
-			{"stream ends", func(m *Metrics) { m.StreamStart(); m.StreamEnd() }, map[string]float64{}},
-			{"wait", func(m *Metrics) { m.WaitStart() }, map[string]float64{"weir_waiting": 1}},
-			{"wait ends", func(m *Metrics) { m.WaitStart(); m.WaitEnd(time.Second) },
-				map[string]float64{"weir_wait_seconds": 1}},
-			{"fetched", func(m *Metrics) { m.Fetched(time.Second) }, map[string]float64{"weir_fetch_seconds": 1}},
-			{"policies", func(m *Metrics) { m.PolicyReload(nil, time.UnixMilli(1500)) }, map[string]float64{
-				"weir_policy_reload_total{success}": 1, "weir_policy_reload_success_timestamp_seconds": 1.5}},
-			{"bad policies", func(m *Metrics) { m.PolicyReload(failed, time.Now()) },
-				map[string]float64{"weir_policy_reload_total{failure}": 1}},
-			{"tls", func(m *Metrics) { m.TLSReload(nil) }, map[string]float64{"weir_tls_reload_total{success}": 1}},
-			{"bad tls", func(m *Metrics) { m.TLSReload(failed) },
-				map[string]float64{"weir_tls_reload_total{failure}": 1}},
+	failed := errors.New("no such file")
+	tests := []struct {
+		name string
+		do   func(m *Metrics)
+		want map[string]float64
+	}{
+		{"panic", func(m *Metrics) { m.Panic() }, map[string]float64{"weir_grpc_panics_total": 1}},
+		{"mode", func(m *Metrics) { m.ModeUnusable() }, map[string]float64{"weir_mode_unusable_total": 1}},
+		{"capped", func(m *Metrics) { m.HoldCapped() }, map[string]float64{"weir_hold_capped_total": 1}},
+		{"stream", func(m *Metrics) { m.StreamStart() }, map[string]float64{"weir_streams": 1}},
+		{"stream ends", func(m *Metrics) { m.StreamStart(); m.StreamEnd() }, map[string]float64{}},
+		{"wait", func(m *Metrics) { m.WaitStart() }, map[string]float64{"weir_waiting": 1}},
+		{"wait ends", func(m *Metrics) { m.WaitStart(); m.WaitEnd(time.Second) },
+			map[string]float64{"weir_wait_seconds": 1}},
+		{"fetched", func(m *Metrics) { m.Fetched(time.Second) }, map[string]float64{"weir_fetch_seconds": 1}},
+		{"tls", func(m *Metrics) { m.TLSReload(nil) }, map[string]float64{"weir_tls_reload_total{success}": 1}},
+		{"bad tls", func(m *Metrics) { m.TLSReload(failed) },
+			map[string]float64{"weir_tls_reload_total{failure}": 1}},
+	}
+	for _, tt := range tests {
+		m, reg := newTestMetrics(t)
+		before := values(t, reg)
+		tt.do(m)
+		if diff := cmp.Diff(tt.want, moved(before, values(t, reg))); diff != "" {
+			t.Errorf("%s: moved (-want +got):\n%s", tt.name, diff)
 		}
-		for _, tt := range tests {
-			m, reg := newTestMetrics(t)
-			before := values(t, reg)
-			tt.do(m)
-			if diff := cmp.Diff(tt.want, moved(before, values(t, reg))); diff != "" {
-				t.Errorf("%s: moved (-want +got):\n%s", tt.name, diff)
-			}
-		}
-	})
+	}
 }
 
 // moved returns what differs between two readings.
@@ -173,7 +168,8 @@ func TestSourcesAreReadAtScrape(t *testing.T) {
 		"weir_store_bytes": 10, "weir_store_limit_bytes": 100, "weir_store_entries": 2,
 		"weir_store_rejected_total": 3, "weir_store_evictions_total{capacity}": 7,
 		"weir_store_evictions_total{expired}": 0, "weir_flights": 4, "weir_uncoalesced_keys": 5,
-		"weir_policies": 6, "weir_policy_generation": 9, "weir_policy_errors": 1,
+		"weir_policies": 6, "weir_policy_errors": 1, "weir_policy_loaded_timestamp_seconds": 1.5,
+		"weir_policy_reload_total{success}": 9, "weir_policy_reload_total{failure}": 2,
 	}
 	for name, v := range want {
 		if g, ok := got[name]; !ok || g != v {

@@ -76,10 +76,12 @@ func outcomeValues() []value {
 		OutcomeShadow: {"shadow", "Passed by: the policy's mode is `Shadow`; decided and counted, nothing served."},
 		OutcomeLocalReply: {"local_reply",
 			"Envoy answered by itself before weir saw the request (redirect, direct response, refused upgrade)."},
-		OutcomeOnlyIfCached: {"only_if_cached", "504: the client said `only-if-cached` and nothing stored could serve it."},
+		OutcomeOnlyIfCached: {"only_if_cached",
+			"504: the client said `only-if-cached` and nothing stored could serve it."},
 		OutcomeUnavailable: {"unavailable",
 			"503 or 504 made by weir: the fetch failed, the wait was too long or `originLimits` were used up."},
-		OutcomeError:    {"error", "weir itself failed, or Envoy broke the ext_proc protocol; Envoy was left to carry on."},
+		OutcomeError: {"error",
+			"weir itself failed, or Envoy broke the ext_proc protocol; Envoy was left to carry on."},
 		OutcomeCanceled: {"canceled", "The client went away before it was known what it would get."},
 	}
 }

@@ -92,16 +92,11 @@ const (
 	numReloadResults
 )
 
+func (r reloadResult) String() string { return reloadValues()[r].name }
+
 func reloadValues() []value {
 	return []value{
 		reloadSuccess: {"success", "The new content is in use."},
 		reloadFailure: {"failure", "The new content is not usable; what was in use before stays."},
 	}
-}
-
-func reloadResultOf(err error) reloadResult {
-	if err != nil {
-		return reloadFailure
-	}
-	return reloadSuccess
 }

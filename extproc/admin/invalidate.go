@@ -1,0 +1,100 @@
+package admin
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// InvalidateRequest is the body of POST /v1/invalidate.
+type InvalidateRequest struct {
+	By        string `json:"by"`
+	Value     string `json:"value,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+}
+
+// What an invalidation selects by, and how hard it is.
+const (
+	ByURL       = "Url"
+	ByTag       = "Tag"
+	ByHost      = "Host"
+	ByPolicy    = "Policy"
+	ByNamespace = "Namespace"
+	ByAll       = "All"
+
+	ModeHard = "Hard" // never served again
+	ModeSoft = "Soft" // stale from now on
+)
+
+// InvalidateResult says what an invalidation covers.
+type InvalidateResult struct {
+	InvalidateRequest
+	// Position is the invalidation's place in the order of all; it beats every
+	// fetch that began before.
+	Position uint64 `json:"position"`
+	// Covers says which replicas follow it: "this process only" without Redis.
+	Covers string `json:"covers"`
+}
+
+const invalidateHint = `want {"by": "Url|Tag|Host|Policy|Namespace|All", "value": "…", ` +
+	`"namespace": "…", "mode": "Hard|Soft"}`
+
+// normalize checks the request and brings it into the one form the backend
+// knows: mode given, a policy split into namespace and name, a namespace moved
+// from value to its own field.
+func (r InvalidateRequest) normalize() (InvalidateRequest, error) {
+	if r.Mode == "" {
+		r.Mode = ModeHard
+	}
+	if r.Mode != ModeHard && r.Mode != ModeSoft {
+		return r, BadRequest(invalidateHint, "mode %q: want Hard or Soft", r.Mode)
+	}
+	if !slices.Contains([]string{ByURL, ByTag, ByHost, ByPolicy, ByNamespace, ByAll}, r.By) {
+		return r, BadRequest(invalidateHint, "by %q: want Url, Tag, Host, Policy, Namespace or All", r.By)
+	}
+	if r.By == ByAll {
+		if r.Value != "" || r.Namespace != "" {
+			return r, BadRequest("by Namespace covers one namespace", "by All takes neither value nor namespace")
+		}
+		return r, nil
+	}
+	if r.Value == "" && (r.By != ByNamespace || r.Namespace == "") {
+		return r, BadRequest(invalidateHint, "by %s wants a value", r.By)
+	}
+	return r.normalizeValue()
+}
+
+func (r InvalidateRequest) normalizeValue() (InvalidateRequest, error) {
+	switch r.By {
+	case ByURL:
+		u, err := url.Parse(r.Value)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return r, BadRequest("such as https://shop.example/products?id=7", "value %q is no absolute URL", r.Value)
+		}
+	case ByHost:
+		if strings.ContainsAny(r.Value, "/?#@ ") {
+			return r, BadRequest("such as shop.example", "value %q is no host", r.Value)
+		}
+		r.Value = strings.ToLower(r.Value)
+	case ByTag:
+		if r.Namespace == "" {
+			return r, BadRequest("tags belong to a namespace: add it", "by Tag wants a namespace")
+		}
+	case ByPolicy:
+		namespace, name, qualified := strings.Cut(r.Value, "/")
+		if qualified && (r.Namespace == "" || r.Namespace == namespace) {
+			r.Namespace, r.Value = namespace, name
+		}
+		if r.Namespace == "" || r.Value == "" || strings.Contains(r.Value, "/") {
+			return r, BadRequest("such as shop/catalog", "value %q names no policy", r.Value)
+		}
+	case ByNamespace:
+		if r.Value != "" && r.Namespace != "" && r.Value != r.Namespace {
+			return r, BadRequest("give one of them", "value %q and namespace %q differ", r.Value, r.Namespace)
+		}
+		r.Namespace, r.Value = cmp.Or(r.Namespace, r.Value), ""
+	}
+	return r, nil
+}

@@ -1,0 +1,147 @@
+package admin
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirproxy/weir/extproc/httpcache"
+)
+
+// ExplainRequest is the query of GET /v1/explain: what would become of this
+// request?
+type ExplainRequest struct {
+	Method string
+	URL    *url.URL
+	Header httpcache.Fields
+	// Policy (namespace/name) and Route say which policy applies; both may be left
+	// empty where there is only one.
+	Policy, Route string
+}
+
+// EntriesRequest is the query of GET /v1/entries.
+type EntriesRequest struct {
+	Limit  int    // 1 to maxPage
+	After  string // cursor: Next of the page before
+	Policy string // namespace/name; empty: all
+	Host   string // empty: all
+}
+
+// EntriesPage is one page of entries, in an order that stays while the store
+// does.
+type EntriesPage struct {
+	Entries []Entry `json:"entries"`
+	Next    string  `json:"next,omitempty"` // cursor of the next page; empty: this is the last
+}
+
+// Entry is one stored response, without its body.
+type Entry struct {
+	URI             string            `json:"uri"`
+	Policy          string            `json:"policy"`
+	Vary            map[string]string `json:"vary,omitempty"` // the request fields that select this variant
+	Status          int               `json:"status"`
+	State           string            `json:"state"` // fresh, stale or kept (for validation only)
+	AgeSeconds      int64             `json:"ageSeconds"`
+	LifetimeSeconds int64             `json:"lifetimeSeconds"`
+	StaleSeconds    int64             `json:"staleSeconds,omitempty"` // windows after the lifetime
+	BodyBytes       int64             `json:"bodyBytes"`
+	HeldBytes       int64             `json:"heldBytes"` // what the store accounts for
+	Negative        bool              `json:"negative,omitempty"`
+	Tags            []string          `json:"tags,omitempty"`
+	ExpiresAt       time.Time         `json:"expiresAt"`
+}
+
+// WarmRequest is the body of POST /v1/warm.
+type WarmRequest struct {
+	URLs []string `json:"urls"`
+}
+
+// WarmResult says what became of the URLs of a WarmRequest.
+type WarmResult struct {
+	Accepted int       `json:"accepted"`
+	Refused  []Refused `json:"refused,omitempty"`
+}
+
+// Refused is a URL that is not loaded.
+type Refused struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
+}
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+	maxWarmURLs = 10_000
+)
+
+// knownParameters refuses query parameters that are not among names, so that a
+// mistyped filter is not taken for none.
+func knownParameters(q url.Values, names ...string) error {
+	for name := range q {
+		if !slices.Contains(names, name) {
+			return BadRequest("known are "+strings.Join(names, ", "), "unknown parameter %q", name)
+		}
+	}
+	return nil
+}
+
+func parseExplain(q url.Values) (ExplainRequest, error) {
+	r := ExplainRequest{Method: "GET", Policy: q.Get("policy"), Route: q.Get("route")}
+	if err := knownParameters(q, "url", "method", "header", "policy", "route"); err != nil {
+		return r, err
+	}
+	if m := q.Get("method"); m != "" {
+		r.Method = m
+	}
+	u, err := url.Parse(q.Get("url"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return r, BadRequest("such as ?url=https://shop.example/products", "url %q is no absolute URL", q.Get("url"))
+	}
+	r.URL = u
+	for _, line := range q["header"] {
+		f, err := ParseHeader(line)
+		if err != nil {
+			return r, err
+		}
+		r.Header = append(r.Header, f)
+	}
+	return r, nil
+}
+
+// ParseHeader reads "Name: value".
+func ParseHeader(line string) (httpcache.Field, error) {
+	name, value, ok := strings.Cut(line, ":")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
+		return httpcache.Field{}, BadRequest(`such as "Accept-Encoding: gzip"`, "header %q", line)
+	}
+	return httpcache.Field{Name: name, Value: strings.TrimSpace(value)}, nil
+}
+
+func parseEntries(q url.Values) (EntriesRequest, error) {
+	r := EntriesRequest{Limit: defaultPage, After: q.Get("after"), Policy: q.Get("policy"),
+		Host: strings.ToLower(q.Get("host"))}
+	if err := knownParameters(q, "limit", "after", "policy", "host"); err != nil {
+		return r, err
+	}
+	if s := q.Get("limit"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > maxPage {
+			return r, BadRequest("want a number from 1 to 1000", "limit %q", s)
+		}
+		r.Limit = n
+	}
+	return r, nil
+}
+
+func (r WarmRequest) check() error {
+	if len(r.URLs) == 0 {
+		return BadRequest(`want {"urls": ["https://…"]}`, "no URLs")
+	}
+	if len(r.URLs) > maxWarmURLs {
+		return BadRequest("send them in several requests", "%d URLs are more than %d", len(r.URLs), maxWarmURLs)
+	}
+	return nil
+}
