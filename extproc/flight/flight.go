@@ -21,6 +21,7 @@ type Flight struct {
 	// Guarded by shard.mu:
 	alias   ID           // the ID of the variant of entry; shard.flights has it under both
 	lead    *Lead        // nil once the flight ended
+	offered *Lead        // the last lead that TakeOver was asked about
 	waiters waiters      // empty once entry is set
 	entry   *store.Entry // once published
 	prior   *Flight      // whose place this one took because it made no progress
@@ -33,21 +34,21 @@ type Flight struct {
 // ID returns the ID the flight began under.
 func (f *Flight) ID() ID { return f.id }
 
-// Lead returns the current lead: the one that TakeOver is asked to find an owner
-// for.
+// Lead returns the lead that TakeOver is asked to find an owner for. If all
+// waiters have left by then it is over, and its Unwanted closed.
 func (f *Flight) Lead() *Lead {
 	f.shard.mu.Lock()
 	defer f.shard.mu.Unlock()
-	return f.lead
+	return f.offered
 }
 
 // Request returns the header fields of the request on whose behalf the take-over
 // fetches: the waiter's with the most time left, or, if the body was arriving
 // already, the leader's that is gone. Nil if that was a refresh.
-func (f *Flight) Request() httpcache.Fields { return f.heir().req }
+func (f *Flight) Request() httpcache.Fields { return f.Lead().party.req }
 
 // Owner returns Limits.Owner of that request. Nil if that was a refresh.
-func (f *Flight) Owner() any { return f.heir().lim.Owner }
+func (f *Flight) Owner() any { return f.Lead().party.lim.Owner }
 
 // Entry returns the answer whose body broke off, for Lead.Resume, or nil if the
 // flight has no answer yet.
@@ -58,15 +59,6 @@ func (f *Flight) Entry() *store.Entry {
 		return nil
 	}
 	return f.prior.entry
-}
-
-func (f *Flight) heir() party {
-	f.shard.mu.Lock()
-	defer f.shard.mu.Unlock()
-	if f.lead == nil {
-		return party{}
-	}
-	return f.lead.party
 }
 
 // takeWaiters takes all waiters out of the flight, to be told without the lock;

@@ -2,8 +2,9 @@ package flight
 
 // Abandon hands the flight over: the leader's client went away, or a detached
 // fetch was cancelled. If nobody wants the answer the flight ends. Else TakeOver
-// may start a detached fetch, which leads the same flight on; failing that, the
-// waiter with the most time left is promoted. In the middle of a body, which some
+// may start a detached fetch, which leads the same flight on; failing that, or if
+// it was such a fetch that is abandoned, the waiter with the most time left is
+// promoted. In the middle of a body, which some
 // are reading, the successor may continue it (see Resume); without one it breaks.
 func (l *Lead) Abandon() {
 	f := l.flight
@@ -26,35 +27,31 @@ func (l *Lead) Abandon() {
 		if f.source != nil {
 			f.source.drop(ErrAbandoned)
 		}
+	case f.group.opts.TakeOver == nil || l.unwanted != nil:
+		f.shard.mu.Unlock()
+		l.promote()
 	default:
-		f.lead = &Lead{flight: f, party: f.waiters[0].party, unwanted: make(chan struct{})}
+		f.offered = &Lead{flight: f, party: f.waiters[0].party, unwanted: make(chan struct{})}
+		f.lead = f.offered
 		f.shard.mu.Unlock()
 		f.handOver()
 	}
 }
 
-// handOver finds an owner for the lead that f has now.
+// handOver finds an owner for the lead that f.offered is.
 func (f *Flight) handOver() {
-	lead := f.Lead()
-	if lead == nil {
-		return // the last waiter left
-	}
-	g := f.group
-	if g.opts.TakeOver != nil {
-		started := false
-		// A panic in TakeOver must not leave a flight without an owner behind.
-		defer func() {
-			if !started {
-				lead.promote()
-			}
-		}()
-		started = g.opts.TakeOver(f)
-		if g.opts.Observer.TookOver != nil {
-			g.opts.Observer.TookOver(started)
+	lead, g := f.Lead(), f.group
+	started := false
+	// A panic in TakeOver must not leave a flight without an owner behind.
+	defer func() {
+		if !started {
+			lead.promote()
 		}
-		return
+	}()
+	started = g.opts.TakeOver(f)
+	if g.opts.Observer.TookOver != nil {
+		g.opts.Observer.TookOver(started)
 	}
-	lead.promote()
 }
 
 // promote makes the waiter with the most time left the leader in place of l, or

@@ -9,7 +9,7 @@ import (
 
 // ID names what a flight fetches: the hash of the primary key, followed, once
 // the Vary of the resource is known, by a hash of the selected field values. It
-// is at most 64 bytes long.
+// is at most 64 bytes long. PrimaryID and VariantID make it.
 type ID string
 
 // PrimaryID returns the ID of a resource whose Vary is not known.

@@ -119,6 +119,7 @@ func (f *Flight) succeedAbandoned() *Flight {
 		return nil
 	}
 	next := f.succeed(f.lead.party)
+	next.offered = next.lead
 	f.end()
 	return next
 }

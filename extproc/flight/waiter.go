@@ -24,10 +24,11 @@ type Waiter struct {
 	tails *splice      // what it reads; set before stageTailing
 }
 
-// The stages of a waiter, for counting who reads a body.
+// The stages of a waiter.
 const (
 	stageWaiting int32 = iota
-	stageTailing       // was told NewsAnswer
+	stageTold          // it is in no queue, and what it was told is in its channel
+	stageTailing       // it was told NewsAnswer, or is about to be
 	stageLeft
 )
 
@@ -44,21 +45,10 @@ func (w *Waiter) Birth() uint64 { return w.flight.birth }
 // If the waiter was promoted and did not read the News, the lead is handed on.
 // Leaving again does nothing.
 func (w *Waiter) Leave() {
-	f := w.flight
-	f.shard.mu.Lock()
-	waiting := w.index != notWaiting && w.index < len(f.waiters) && f.waiters[w.index] == w
-	var unwanted *Lead
-	if waiting {
-		heap.Remove(&f.waiters, w.index)
-		w.leftQueue()
-		f.group.waiters.Add(-1)
-		unwanted = f.endIfUnwanted()
-	}
-	f.shard.mu.Unlock()
-	if unwanted != nil {
-		close(unwanted.unwanted)
-	}
-	if w.stage.Swap(stageLeft) == stageTailing {
+	switch w.stage.Swap(stageLeft) {
+	case stageWaiting:
+		w.quit()
+	case stageTailing:
 		w.tails.tailers.Add(-1)
 	}
 	// A promotion is sent under the lock: it is in the channel by now, or was read.
@@ -68,6 +58,23 @@ func (w *Waiter) Leave() {
 			n.Lead.Abandon()
 		}
 	default:
+	}
+}
+
+// quit takes the waiter out of the queue, if it is still there.
+func (w *Waiter) quit() {
+	f := w.flight
+	f.shard.mu.Lock()
+	var unwanted *Lead
+	if w.index != notWaiting && w.index < len(f.waiters) && f.waiters[w.index] == w {
+		heap.Remove(&f.waiters, w.index)
+		w.leftQueue()
+		f.group.waiters.Add(-1)
+		unwanted = f.endIfUnwanted()
+	}
+	f.shard.mu.Unlock()
+	if unwanted != nil {
+		close(unwanted.unwanted)
 	}
 }
 
@@ -91,12 +98,15 @@ func (w *Waiter) leftQueue() {
 // tell delivers the news, whose entry's body is written through from; the caller
 // took w out of the queue, or never put it there.
 func (w *Waiter) tell(n News, from *splice) {
-	if n.Kind == NewsAnswer {
-		w.tails = from
-		from.tailers.Add(1)
-		if !w.stage.CompareAndSwap(stageWaiting, stageTailing) {
-			from.tailers.Add(-1) // it left meanwhile
-		}
+	if n.Kind != NewsAnswer {
+		w.c <- n // before the stage says so: see Leave
+		w.stage.CompareAndSwap(stageWaiting, stageTold)
+		return
+	}
+	w.tails = from
+	from.tailers.Add(1)
+	if !w.stage.CompareAndSwap(stageWaiting, stageTailing) {
+		from.tailers.Add(-1) // it left meanwhile
 	}
 	w.c <- n
 }
