@@ -1,0 +1,121 @@
+package extproc
+
+import (
+	"iter"
+	"time"
+
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// op names what an effect does.
+type op uint8
+
+const (
+	// opSend sends reply to Envoy.
+	opSend op = iota
+	// opClose ends the stream with OK: Envoy carries on without us.
+	opClose
+	// opAbort ends the stream with a gRPC error: an answer that has begun breaks
+	// visibly, a request that has not been answered fails open.
+	opAbort
+	// opLookup asks the store for the key; the answer is onLookup.
+	opLookup
+	// opJoin joins the flight id as leader or follower; the answer is onJoin.
+	opJoin
+	// opJoinRefill sees that a detached refill leads flight id, and follows it;
+	// the answer is onJoin.
+	opJoinRefill
+	// opRefresh starts a detached refill of the key unless somebody fetches it.
+	opRefresh
+	// opTryLead leads the flight id unless somebody does; the answer is onTryLead.
+	opTryLead
+	// opLeave leaves the flight that is followed.
+	opLeave
+	// opTimer asks for onTimer at the given instant; a zero instant cancels.
+	opTimer
+	// opPublish begins to fill entry; with share its head goes to the followers,
+	// without they are released.
+	opPublish
+	// opAppend adds a chunk of the response being copied.
+	opAppend
+	// opCommit stores entry, whose body is whole, and ends the flight well.
+	opCommit
+	// opBreak gives up the response being copied: it will never be whole.
+	opBreak
+	// opRelease sends all followers to the origin; mark keeps the next burst
+	// from waiting.
+	opRelease
+	// opFail tells the followers that the fetch failed.
+	opFail
+	// opAbandon hands the flight over: its leader's client went away.
+	opAbandon
+	// opFreshen puts entry, freshened by a 304 or a HEAD, in the place of what is stored.
+	opFreshen
+	// opDelete drops what is stored under the key.
+	opDelete
+	// opInvalidate stamps the targets invalid.
+	opInvalidate
+	// opTail answers with the head in reply, then entry's body as it comes, and
+	// ends the stream.
+	opTail
+	// opStream answers with the head in reply, then with parts, and ends the stream.
+	opStream
+	// opOutcome counts the request, once.
+	opOutcome
+	// opNote counts a remarkable event.
+	opNote
+)
+
+// effect is one thing the machine wants done. Which fields count depends on op.
+type effect struct {
+	op      op
+	reply   *wire.Reply
+	entry   *store.Entry
+	id      flight.ID
+	at      time.Time
+	body    []byte
+	mark    bool // opRelease: keep the next burst from waiting
+	share   bool // opPublish: followers may have the answer
+	reason  httpcache.Reason
+	targets []httpcache.Target
+	parts   iter.Seq[[]byte]
+	outcome metrics.Outcome
+	note    note
+}
+
+// note is a remarkable event that is no outcome.
+type note uint8
+
+const (
+	// noteModeUnusable: the filter's processing mode is one that weir cannot work in.
+	noteModeUnusable note = iota
+	// noteHoldCapped: a hold is shorter than the policy asks, for Envoy's timeout.
+	noteHoldCapped
+	// noteOverrideIgnored: Envoy did not copy a response although asked to.
+	noteOverrideIgnored
+	// noteSoftTimeoutInactive: no detached refill is possible on this route.
+	noteSoftTimeoutInactive
+)
+
+// numNotes is the number of notes.
+const numNotes = int(noteSoftTimeoutInactive) + 1
+
+// text is what is logged of a note, with what to do about it.
+func (n note) text() string {
+	switch n {
+	case noteModeUnusable:
+		return "Envoy's ext_proc processing mode leaves no room for a cache; requests pass by. " +
+			"Set request and response bodies to NONE and allow_mode_override to true"
+	case noteHoldCapped:
+		return "Envoy's message timeout is shorter than coalescing.maxWait; holds end 200 ms before it. " +
+			"Set max_message_timeout and --envoy-max-message-timeout"
+	case noteOverrideIgnored:
+		return "Envoy did not copy a response to weir although asked to; nothing is stored. Set allow_mode_override to true"
+	default:
+		return "stale.softTimeout is inactive: there is no detached refill. Set --refill-address"
+	}
+}

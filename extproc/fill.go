@@ -1,0 +1,133 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/store"
+)
+
+// passAlong is how much of a body that outgrew storage.maxObjectSize is kept for
+// the followers who read it along.
+const passAlong = 1 << 20
+
+// fill is an answer being copied: by the request that leads, or by a refill. The
+// zero fill copies nothing. Not safe for concurrent use.
+type fill struct {
+	svc    *Service
+	lead   *flight.Lead
+	job    *job
+	entry  *store.Entry
+	shared bool // followers have the head
+	grown  bool // outgrew maxObjectSize; only passed along
+}
+
+// begin starts to fill entry. With share its head goes to the followers; without
+// they are released, and the next burst does not wait.
+func (f *fill) begin(svc *Service, lead *flight.Lead, j *job, e *store.Entry, share bool, reason httpcache.Reason) {
+	*f = fill{svc: svc, lead: lead, job: j, entry: e}
+	if share {
+		f.shared = lead.Publish(e)
+		return
+	}
+	lead.Release(true, reason)
+}
+
+// resume goes on with the answer of a flight that was taken over in the middle
+// of its body.
+func (f *fill) resume(svc *Service, lead *flight.Lead, j *job, e *store.Entry) {
+	*f = fill{svc: svc, lead: lead, job: j, entry: e, shared: true}
+}
+
+// append adds a chunk. It returns false when nothing more needs to come: nobody
+// would store or read it.
+func (f *fill) append(p []byte, now time.Time) bool {
+	if f.entry == nil {
+		return false
+	}
+	limit := f.job.binding.Policy.Storage.MaxObjectSize
+	if !f.grown && f.entry.Body.Len()+int64(len(p)) > limit {
+		f.svc.opts.Metrics.Fill(metrics.FillTooLarge)
+		if !f.shared || !f.lead.Outgrown() {
+			f.drop(errTooLarge)
+			return false
+		}
+		f.grown = true
+		f.entry.Body.Trim(passAlong)
+	}
+	err := f.write(p, now)
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, flight.ErrEnded):
+		f.entry = nil
+	default:
+		f.drop(err)
+	}
+	return false
+}
+
+func (f *fill) write(p []byte, now time.Time) error {
+	if f.shared {
+		return f.lead.Append(p, now)
+	}
+	return f.entry.Body.Append(p)
+}
+
+// commit ends the body. It stores the entry before the flight ends, so that who
+// comes next finds the one or the other.
+func (f *fill) commit(ctx context.Context, now time.Time) {
+	e := f.entry
+	if e == nil {
+		return
+	}
+	f.entry = nil
+	if f.shared {
+		if err := f.lead.End(); err != nil {
+			return
+		}
+	} else {
+		e.Body.End()
+	}
+	switch {
+	case !e.Body.Whole():
+		f.svc.opts.Metrics.Fill(metrics.FillIncomplete)
+	case f.grown:
+	default:
+		f.svc.put(ctx, e, f.job.binding.Policy.Storage.MaxVariants, now)
+		f.svc.opts.Metrics.Fill(metrics.FillStored)
+	}
+	f.lead.Finish()
+}
+
+// abandon: who carried the fetch went away. The flight finds a successor, or its
+// readers see the answer break.
+func (f *fill) abandon() {
+	if f.entry == nil {
+		return
+	}
+	f.svc.opts.Metrics.Fill(metrics.FillIncomplete)
+	if f.shared {
+		f.entry = nil
+		f.lead.Abandon()
+		return
+	}
+	f.drop(flight.ErrAbandoned)
+}
+
+// drop gives the answer up: its readers see it break.
+func (f *fill) drop(err error) {
+	e := f.entry
+	f.entry = nil
+	if f.shared {
+		f.lead.Break(err)
+		return
+	}
+	e.Body.Break(err)
+}
+
+var errTooLarge = errors.New("larger than storage.maxObjectSize")

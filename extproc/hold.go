@@ -1,0 +1,163 @@
+package extproc
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// holdMargin is how long before Envoy's timeout a hold ends. Of a timeout too
+// short for that, half is used.
+const holdMargin = 200 * time.Millisecond
+
+// maxRejoins bounds how often one request may change flights (each time because
+// more became known of Vary).
+const maxRejoins = 4
+
+// usable is how much of a timeout of Envoy's a hold may take.
+func usable(timeout time.Duration) time.Duration { return timeout - min(holdMargin, timeout/2) }
+
+// longestHold is how long any request may be held: one extension of the message
+// timeout is possible, up to max_message_timeout.
+func (f *facts) longestHold() time.Duration {
+	return usable(max(f.messageTimeout, f.maxMessageTimeout))
+}
+
+// joinDeadline is when this request's wait ends at the latest.
+func (m *machine) joinDeadline() time.Time {
+	return m.arrived.Add(min(m.policy.Coalescing.MaxWait, m.facts.longestHold()))
+}
+
+// hold holds the request: until news of the flight, until softTimeout if a stale
+// copy may then stand in, or until the wait is over. Envoy is asked once for the
+// time of the longest wait, since it grants one extension per phase.
+func (m *machine) hold(now time.Time) {
+	first := m.state != stateHold && m.rejoins == 0
+	m.state = stateHold
+	wait := m.policy.Coalescing.MaxWait
+	if wait > m.facts.longestHold() {
+		m.emit(effect{op: opNote, note: noteHoldCapped})
+	}
+	end := m.joinDeadline()
+	if first && end.Sub(m.arrived) > usable(m.facts.messageTimeout) {
+		extend := min(end.Sub(m.arrived)+holdMargin, m.facts.maxMessageTimeout)
+		m.send(wire.ExtendTimeout(extend))
+	}
+	m.softEnd = false
+	if soft := m.policy.Stale.SoftTimeout; soft > 0 && m.mayServeStale(now) {
+		if at := m.arrived.Add(soft); at.Before(end) {
+			end, m.softEnd = at, true
+		}
+	}
+	m.emit(effect{op: opTimer, at: end})
+}
+
+// onTimer ends a hold that brought no news in time.
+func (m *machine) onTimer(now time.Time) {
+	if m.state != stateHold {
+		return
+	}
+	m.emit(effect{op: opLeave})
+	if m.softEnd {
+		m.serveStored(metrics.OutcomeStaleSlow, now)
+		return
+	}
+	m.waitedTooLong(now)
+}
+
+// waitedTooLong does what coalescing.onTimeout says; the request never joins a
+// flight again.
+func (m *machine) waitedTooLong(now time.Time) {
+	switch m.policy.Coalescing.OnTimeout {
+	case cachepolicy.OnTimeoutStale:
+		if m.mayServeStale(now) {
+			m.serveStored(metrics.OutcomeStaleSlow, now)
+			return
+		}
+	case cachepolicy.OnTimeoutUnavailable:
+		m.answerError(504, metrics.OutcomeUnavailable)
+		return
+	}
+	m.why.detail = reasonWaitedTooLong
+	m.goOn(roleSolo, now)
+}
+
+// mayServeStale reports whether the stored copy may stand in for an origin that
+// failed or is slow: it is inside its stale-if-error window, which is empty where
+// the origin forbade it (RFC 9111 §4.2.4, RFC 5861 §4).
+func (m *machine) mayServeStale(now time.Time) bool {
+	return m.stored != nil && staleIfErrorAllowed(m.stored, now)
+}
+
+func staleIfErrorAllowed(e *store.Entry, now time.Time) bool {
+	age := e.Age(now)
+	return !e.ValidateAlways && (age < e.Lifetime || age-e.Lifetime < max(e.IfError, e.WhileRevalidate))
+}
+
+// onNews goes on with a held request as its flight says.
+func (m *machine) onNews(kind flight.NewsKind, e *store.Entry, now time.Time) {
+	if m.state != stateHold {
+		return
+	}
+	m.emit(effect{op: opTimer})
+	m.collapsed = true
+	switch kind {
+	case flight.NewsAnswer:
+		if e.Body.Err() != nil { // broke before we began: nothing is lost
+			m.rejoin(e, now)
+			return
+		}
+		m.serveShared(e, now)
+	case flight.NewsRejoin:
+		m.rejoin(e, now)
+	case flight.NewsLead:
+		m.goOn(roleLead, now)
+	case flight.NewsFailed:
+		m.onFetchFailed(now)
+	default:
+		m.why.detail = reasonNotShareable
+		m.goOn(roleSolo, now)
+	}
+}
+
+// rejoin looks again, now that the answer said which fields select a variant.
+func (m *machine) rejoin(e *store.Entry, now time.Time) {
+	m.rejoins++
+	if m.rejoins > maxRejoins {
+		m.waitedTooLong(now)
+		return
+	}
+	if e != nil {
+		m.vary = e.Vary
+	}
+	m.state = stateJoin
+	m.emit(effect{op: opJoin, id: m.flightID(), at: m.joinDeadline()})
+}
+
+// onFetchFailed answers a follower whose flight failed: stale where that is
+// allowed, else an error of weir's own; never the leader's private answer.
+func (m *machine) onFetchFailed(now time.Time) {
+	if m.mayServeStale(now) {
+		m.serveStored(metrics.OutcomeStaleIfError, now)
+		return
+	}
+	m.answerError(503, metrics.OutcomeUnavailable)
+}
+
+// onReplyDuringHold meets Envoy's own answer (its idle timeout ran out) while
+// the request is held: it must be answered at once or the client waits again.
+func (m *machine) onReplyDuringHold(msg *wire.Message, now time.Time) {
+	m.emit(effect{op: opTimer})
+	m.emit(effect{op: opLeave})
+	if m.mayServeStale(now) {
+		m.replaceWithStale(metrics.OutcomeStaleSlow, msg.Header, now)
+		return
+	}
+	m.send(wire.Ack(wire.KindResponseHeaders))
+	m.pass(metrics.OutcomeError)
+}

@@ -1,0 +1,193 @@
+package extproc
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// state is where in its life a stream is.
+type state uint8
+
+const (
+	// stateStart: nothing has come yet.
+	stateStart state = iota
+	// stateLookup: the store was asked.
+	stateLookup
+	// stateJoin: the flight was asked.
+	stateJoin
+	// stateHold: the request is held; a flight's news or a timer goes on from here.
+	stateHold
+	// stateOrigin: the request went on; response_headers come next.
+	stateOrigin
+	// stateCopy: the response is copied as it passes.
+	stateCopy
+	// stateDone: nothing more will be said.
+	stateDone
+)
+
+// role says for whom a request that went on to the origin asks.
+type role uint8
+
+const (
+	// roleWatch: the answer is looked at (unsafe method, HEAD), never copied.
+	roleWatch role = iota
+	// roleSolo: for itself alone; a storable answer is stored all the same.
+	roleSolo
+	// roleLead: others wait for the answer.
+	roleLead
+)
+
+// facts are what the machine has to know of the process. Read-only.
+type facts struct {
+	messageTimeout, maxMessageTimeout time.Duration
+	// refill reports whether a detached refill is possible.
+	refill bool
+	// draw returns a number uniform in (0, 1].
+	draw func() float64
+	// position returns the current position in the stream of invalidations.
+	position func() uint64
+}
+
+// machine is the life of one ext_proc stream. Its methods named on… take what
+// happened and the clock's reading, and leave what to do in out. Not safe for
+// concurrent use.
+type machine struct {
+	facts   *facts
+	state   state
+	out     []effect
+	counted bool
+
+	binding *cachepolicy.Binding
+	policy  *cachepolicy.Policy
+	req     httpcache.Request
+	rules   httpcache.Rules
+	key     cachepolicy.Key
+	arrived time.Time // of request_headers
+	// canStream: Envoy takes a StreamedImmediateResponse in this mode.
+	canStream bool
+	// credentials: the request carries Authorization, or a cookie outside the key;
+	// it shares an answer only where the origin consents (RFC 9111 §3.5).
+	credentials bool
+	// why is what Cache-Status says of a request that goes on.
+	why forward
+
+	// stored is what the store had: fresh, or stale and kept in case the origin fails.
+	stored  *store.Entry
+	vary    httpcache.Vary
+	rejoins int
+	softEnd bool // the hold ends by softTimeout, not by maxWait
+
+	role       role
+	validators httpcache.Fields // ours, that were added to the request
+	asked      time.Time // when the request went on
+	birth      uint64    // the invalidation position then
+	pending    *pending  // an answer that waits for the right to be stored
+	filling    *store.Entry
+	copied     bool // a body message came: the mode override works
+	collapsed  bool // waited for another's fetch before going on
+}
+
+// forward is the fwd part of Cache-Status (RFC 9211 §2.2).
+type forward struct {
+	fwd    string
+	detail httpcache.Reason
+}
+
+func (m *machine) emit(e effect) { m.out = append(m.out, e) }
+
+func (m *machine) send(r *wire.Reply) { m.emit(effect{op: opSend, reply: r}) }
+
+// count counts the request under its one outcome.
+func (m *machine) count(o metrics.Outcome) {
+	if m.counted {
+		return
+	}
+	m.counted = true
+	m.emit(effect{op: opOutcome, outcome: o})
+}
+
+// pass lets Envoy carry on without us.
+func (m *machine) pass(o metrics.Outcome) {
+	m.count(o)
+	m.finish()
+}
+
+func (m *machine) finish() {
+	m.state = stateDone
+	m.emit(effect{op: opClose})
+}
+
+// onMessage takes a message from Envoy.
+func (m *machine) onMessage(msg *wire.Message, now time.Time) {
+	switch {
+	case m.state == stateStart && msg.Kind == wire.KindRequestHeaders:
+		m.onRequestHeaders(msg, now)
+	case m.state == stateStart && msg.Kind == wire.KindResponseHeaders:
+		// An answer that Envoy made before the request reached us.
+		m.send(wire.Ack(msg.Kind))
+		m.pass(metrics.OutcomeLocalReply)
+	case m.state == stateHold && msg.Kind == wire.KindResponseHeaders:
+		m.onReplyDuringHold(msg, now)
+	case m.state == stateOrigin && msg.Kind == wire.KindResponseHeaders:
+		m.onResponseHeaders(msg, now)
+	case m.state == stateCopy && msg.Kind == wire.KindResponseBody:
+		m.onResponseBody(msg)
+	case m.state == stateCopy && msg.Kind == wire.KindResponseTrailers:
+		m.onResponseTrailers()
+	case m.state == stateDone:
+	default:
+		m.onUnexpected(msg)
+	}
+}
+
+// onUnexpected meets a message that has no place here: a stream that starts with
+// a body, a second request. Whatever is under way is given up, Envoy carries on.
+func (m *machine) onUnexpected(msg *wire.Message) {
+	m.giveUp(reasonProtocol)
+	m.send(wire.Ack(msg.Kind))
+	m.pass(metrics.OutcomeError)
+}
+
+// onEnd takes the end of the stream: Envoy has nothing more to say, or the
+// client went away. clean is an end without an error.
+func (m *machine) onEnd(clean bool) {
+	if m.state == stateDone {
+		return
+	}
+	if m.state == stateCopy && !m.copied && clean {
+		m.emit(effect{op: opNote, note: noteOverrideIgnored})
+	}
+	switch {
+	case m.state == stateOrigin && m.role == roleLead, m.state == stateCopy && m.filling != nil:
+		m.emit(effect{op: opAbandon})
+	default:
+		m.giveUp(reasonClientGone)
+	}
+	m.count(metrics.OutcomeCanceled)
+	m.state = stateDone
+}
+
+// giveUp ends what others may wait for, whatever the state.
+func (m *machine) giveUp(reason httpcache.Reason) {
+	switch {
+	case m.state == stateHold:
+		m.emit(effect{op: opLeave})
+	case m.state == stateOrigin && m.role == roleLead:
+		m.emit(effect{op: opFail, reason: reason})
+	case m.state == stateCopy && m.filling != nil:
+		m.emit(effect{op: opBreak, reason: reason})
+		m.filling = nil
+	}
+}
+
+// flightID names the flight of this request: the primary key and, once Vary is
+// known, the request's values of the fields it names.
+func (m *machine) flightID() flight.ID {
+	return flight.VariantID(&m.key, m.vary.Names, m.vary.Select(m.req.Header))
+}

@@ -1,0 +1,24 @@
+package extproc
+
+import "github.com/weirproxy/weir/extproc/httpcache"
+
+// Reasons that the machine gives beside those of the HTTP rules; they show as the
+// detail of Cache-Status.
+const (
+	reasonNoLifetime        httpcache.Reason = "no-lifetime"
+	reasonTooLarge          httpcache.Reason = "too-large"
+	reasonUncacheableLately httpcache.Reason = "uncacheable-lately"
+	reasonWaitedTooLong     httpcache.Reason = "waited-too-long"
+	reasonNotShareable      httpcache.Reason = "not-shareable"
+	reasonStoredByAnother   httpcache.Reason = "stored-by-another"
+	reasonForeign304        httpcache.Reason = "foreign-304"
+	reasonStaleIfError      httpcache.Reason = "stale-if-error"
+	reasonStaleSlow         httpcache.Reason = "stale-slow-origin"
+	reasonNegative          httpcache.Reason = "negative"
+	reasonMode              httpcache.Reason = "processing-mode"
+	reasonProtocol          httpcache.Reason = "protocol-error"
+	reasonClientGone        httpcache.Reason = "client-gone"
+	reasonRefillFailed      httpcache.Reason = "refill-failed"
+	reasonRefillStatus      httpcache.Reason = "refill-status"
+	reasonRefillsFull       httpcache.Reason = "refills-full"
+)

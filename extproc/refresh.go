@@ -1,0 +1,183 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// refresh starts a detached fetch for a key unless somebody fetches it already.
+func (s *Service) refresh(id flight.ID, j *job) {
+	lead, won := s.flights.TryLead(id, time.Now())
+	if !won {
+		return
+	}
+	if !s.startRefill(lead, j, nil) {
+		lead.Release(false, reasonRefillsFull)
+	}
+}
+
+// takeOver starts a detached fetch for a flight whose leader went away.
+func (s *Service) takeOver(f *flight.Flight) bool {
+	j, ok := f.Owner().(*job)
+	if !ok || !s.facts.refill {
+		return false
+	}
+	return s.startRefill(f.Lead(), j, f.Entry())
+}
+
+// startRefill runs a detached fetch that owns lead; false if too many run.
+func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry) bool {
+	select {
+	case s.refills <- struct{}{}:
+	default:
+		s.opts.Metrics.Refill(metrics.RefillDropped)
+		return false
+	}
+	s.running.Go(func() {
+		defer func() { <-s.refills }()
+		defer lead.Close()
+		s.runRefill(lead, j, resume)
+	})
+	return true
+}
+
+// runRefill makes one detached fetch and stores what it brings.
+func (s *Service) runRefill(lead *flight.Lead, j *job, resume *store.Entry) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	if unwanted := lead.Unwanted(); unwanted != nil {
+		go func() {
+			select {
+			case <-unwanted:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	k := &sink{svc: s, ctx: ctx, lead: lead, job: j, resume: resume, birth: s.opts.Stamps.Position()}
+	req := refill.Request{
+		Method: "GET", Scheme: j.req.Scheme, Authority: j.req.Authority, Path: j.req.Path, Header: j.req.Header,
+	}
+	if resume == nil && j.stored != nil {
+		req.Validators = httpcache.Validators(j.stored.Header)
+		k.validators = req.Validators
+	}
+	k.asked = time.Now()
+	err := s.opts.Fetcher.Do(ctx, req, k)
+	k.end(err)
+}
+
+// sink takes a detached fetch's answer in.
+type sink struct {
+	svc        *Service
+	ctx        context.Context
+	lead       *flight.Lead
+	job        *job
+	resume     *store.Entry
+	validators httpcache.Fields
+	asked      time.Time
+	birth      uint64
+	fill       fill
+	result     metrics.RefillResult
+	settled    bool // the answer's head decided everything
+}
+
+// Headers decides about the answer; true asks for its body.
+func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
+	resp := httpcache.Response{Status: status, Header: fields}
+	f := &fetched{
+		binding: k.job.binding, key: &k.job.key, req: &k.job.req, rules: &k.job.rules, resp: &resp,
+		stored: k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
+	}
+	if k.resume != nil && k.lead.Resume(status, fields) {
+		k.fill.resume(k.svc, k.lead, k.job, k.resume)
+		return true
+	}
+	if k.validators != nil && status == 304 {
+		k.notModified(f, at)
+		return false
+	}
+	a := admit(f)
+	if a.entry != nil && refill.NeverStored(status) {
+		a.entry, a.reason = nil, reasonRefillStatus
+	}
+	switch {
+	case a.failed && (a.entry == nil || f.stored != nil && staleIfErrorAllowed(f.stored, at)):
+		k.settled, k.result = true, metrics.RefillFailed
+		k.lead.Fail(a.reason)
+	case a.entry != nil:
+		k.fill.begin(k.svc, k.lead, k.job, a.entry, a.share, a.reason)
+		return true
+	default:
+		k.settled, k.result = true, metrics.RefillUncacheable
+		k.lead.Release(true, a.reason)
+	}
+	if a.drop {
+		k.svc.deleted(k.ctx, &k.job.key)
+	}
+	return false
+}
+
+// notModified freshens what is stored. A 304 that is about something else makes
+// the next fetch unconditional.
+func (k *sink) notModified(f *fetched, at time.Time) {
+	k.settled, k.result = true, metrics.RefillNotModified
+	if httpcache.Validated(f.stored.Header, k.validators, f.resp.Header) {
+		k.svc.freshened(k.ctx, freshen(f), k.lead, at)
+		return
+	}
+	k.result = metrics.RefillFailed
+	k.svc.deleted(k.ctx, &k.job.key)
+	k.lead.Fail(reasonForeign304)
+}
+
+// Body takes a chunk; an error stops the fetch.
+func (k *sink) Body(p []byte) error {
+	if !k.fill.append(p, time.Now()) {
+		return errNotWanted
+	}
+	return nil
+}
+
+var errNotWanted = errors.New("nothing more is wanted of this answer")
+
+// end closes the fetch: nil means that the body was whole.
+func (k *sink) end(err error) {
+	switch {
+	case k.settled:
+	case err == nil:
+		k.result = metrics.RefillStored
+		k.fill.commit(k.ctx, time.Now())
+	case errors.Is(err, errNotWanted):
+		k.result = metrics.RefillUncacheable
+	default:
+		k.result = metrics.RefillFailed
+		k.svc.opts.Logger.Debug("A detached fetch failed", "uri", uriOf(&k.job.req), "error", err)
+		k.fill.abandon()
+		k.lead.Fail(reasonRefillFailed)
+	}
+	k.svc.opts.Metrics.Refill(k.result)
+}
+
+// refilled reports whether a request is one of our own detached fetches, coming
+// through the same listener.
+func (s *Service) refilled(msg *wire.Message) bool {
+	token := msg.Header.Get(refill.TokenHeader)
+	return token != "" && s.opts.Tokens != nil &&
+		s.opts.Tokens.Verify(token, msg.Method, msg.Authority, msg.Path, time.Now())
+}
+
+// refilled lets one of our own fetches through, without its token.
+func (m *machine) refilled() {
+	m.counted = true // no client's request
+	m.send(wire.ContinueRequest(wire.Mutation{Remove: []string{refill.TokenHeader}}))
+	m.finish()
+}

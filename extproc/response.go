@@ -1,0 +1,257 @@
+package extproc
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// maxReplaceBody bounds the stored body that may be put in the place of a
+// response: it travels as one message and Envoy buffers it whole.
+const maxReplaceBody = 8 << 20
+
+// goOn lets the request go on to the origin. A leader asks for the whole and
+// unconditionally, or with the validators of what is stored: the client's own
+// conditions are answered here.
+func (m *machine) goOn(r role, now time.Time) {
+	m.role, m.asked, m.birth, m.state = r, now, m.facts.position(), stateOrigin
+	mutation := wire.Mutation{}
+	if m.req.Header.Has(refill.TokenHeader) {
+		mutation.Remove = append(mutation.Remove, refill.TokenHeader)
+	}
+	if r == roleLead {
+		mutation.Remove = append(mutation.Remove, httpcache.StripConditionals(m.req.Header)...)
+		if m.stored != nil && m.stored.Body.Whole() && m.stored.Body.Len() <= maxReplaceBody {
+			m.validators = httpcache.Validators(m.stored.Header)
+			mutation.Set = m.validators
+		}
+	}
+	m.send(wire.ContinueRequest(mutation))
+}
+
+// onResponseHeaders decides what becomes of the origin's answer, or of the one
+// that Envoy made in its place.
+func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
+	resp := httpcache.Response{Status: msg.Status, Header: msg.Header}
+	unreachable := msg.CodeDetails != "" && msg.CodeDetails != "via_upstream"
+	if m.role == roleWatch {
+		m.onWatched(&resp, unreachable, now)
+		return
+	}
+	if m.validators != nil && resp.Status == 304 && !unreachable {
+		m.onNotModified(&resp, now)
+		return
+	}
+	a := admit(m.fetched(&resp, unreachable, now))
+	if a.failed && m.mayServeStale(now) {
+		m.emitLead(effect{op: opFail, reason: a.reason})
+		m.replaceWithStale(metrics.OutcomeStaleIfError, resp.Header, now)
+		return
+	}
+	switch {
+	case a.entry != nil && m.role == roleLead:
+		m.copyResponse(a, msg.EndOfStream)
+		return
+	case a.entry != nil:
+		// Alone on the way; one of those who are may store what came.
+		m.pending = &pending{a, &resp, msg.EndOfStream}
+		m.emit(effect{op: opTryLead, id: m.flightID()})
+		return
+	case a.failed:
+		m.emitLead(effect{op: opFail, reason: a.reason})
+	default:
+		m.emitLead(effect{op: opRelease, reason: a.reason, mark: true})
+	}
+	if a.drop {
+		m.emit(effect{op: opDelete})
+	}
+	m.passResponse(a.reason, resp.Header, resp.Status)
+}
+
+// pending is an answer that may be stored, while it is asked who stores it.
+type pending struct {
+	admission
+	resp *httpcache.Response
+	end  bool
+}
+
+// onTryFill goes on with an answer that came to a request of its own: it is
+// stored, unless somebody else is about to.
+func (m *machine) onTryFill(won bool) {
+	p := m.pending
+	m.pending = nil
+	if won {
+		m.role = roleLead
+		m.copyResponse(p.admission, p.end)
+		return
+	}
+	m.passResponse(reasonStoredByAnother, p.resp.Header, p.resp.Status)
+}
+
+// fetched gathers what decides about the answer to this request.
+func (m *machine) fetched(resp *httpcache.Response, unreachable bool, now time.Time) *fetched {
+	return &fetched{
+		binding: m.binding, key: &m.key, req: &m.req, rules: &m.rules, resp: resp, unreachable: unreachable,
+		stored: m.stored, asked: m.asked, now: now, birth: m.birth, draw: m.facts.draw(),
+	}
+}
+
+// emitLead tells the flight, where this request leads one.
+func (m *machine) emitLead(e effect) {
+	if m.role == roleLead {
+		m.emit(e)
+	}
+}
+
+// passResponse lets an answer go on that is not stored.
+func (m *machine) passResponse(reason httpcache.Reason, h httpcache.Fields, status int) {
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: status, Detail: string(reason), Collapsed: m.collapsed}
+	m.send(wire.ContinueResponse(statusMutation(h, s), false))
+	m.pass(metrics.OutcomeMissUncacheable)
+}
+
+// copyResponse shows the answer to the followers and copies it as it passes.
+func (m *machine) copyResponse(a admission, end bool) {
+	m.filling = a.entry
+	m.emit(effect{op: opPublish, entry: a.entry, share: a.share, reason: a.reason})
+	s := httpcache.CacheStatus{
+		Fwd: m.why.fwd, FwdStatus: a.entry.Status, Stored: true, Collapsed: m.collapsed, Detail: string(m.why.detail),
+	}
+	m.count(metrics.OutcomeMiss)
+	if end {
+		m.commit()
+		m.send(wire.ContinueResponse(statusMutation(a.entry.Header, s), false))
+		m.finish()
+		return
+	}
+	m.state = stateCopy
+	m.send(wire.ContinueResponse(statusMutation(a.entry.Header, s), true))
+}
+
+// onResponseBody copies a chunk and lets it go on. What must be true before the
+// client sees the end of the answer is made true before the last chunk goes on.
+func (m *machine) onResponseBody(msg *wire.Message) {
+	m.copied = true
+	m.emit(effect{op: opAppend, body: msg.Body})
+	if msg.EndOfStream {
+		m.commit()
+	}
+	m.send(wire.AckBody())
+	if msg.EndOfStream {
+		m.finish()
+	}
+}
+
+// onResponseTrailers is the end mark of a body followed by trailers, which are
+// not kept (RFC 9110 §6.5.1 lets a recipient discard them).
+func (m *machine) onResponseTrailers() {
+	m.copied = true
+	m.commit()
+	m.send(wire.AckTrailers())
+	m.finish()
+}
+
+func (m *machine) commit() {
+	if m.filling != nil {
+		m.emit(effect{op: opCommit, entry: m.filling})
+		m.filling = nil
+	}
+}
+
+// onCopyOver: nobody needs the rest of the response. Envoy delivers it without us.
+func (m *machine) onCopyOver() {
+	m.filling = nil
+	if m.state == stateCopy {
+		m.finish()
+	}
+}
+
+// onNotModified freshens what is stored and answers the client from it: a 304 if
+// its own conditions are met, else the whole (RFC 9111 §4.3.3, §4.3.4).
+func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
+	if !httpcache.Validated(m.stored.Header, m.validators, resp.Header) {
+		m.onForeignNotModified(resp, now)
+		return
+	}
+	fresh := freshen(m.fetched(resp, false, now))
+	m.emit(effect{op: opFreshen, entry: fresh})
+	m.stored = fresh
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: 304, Stored: true, Collapsed: m.collapsed}
+	m.replaceResponse(fresh, s, resp.Header, now)
+	m.count(metrics.OutcomeRevalidated)
+	m.finish()
+}
+
+// onForeignNotModified meets a 304 that is about another response than the one we
+// hold. It says nothing that the client could use: the fetch failed, and the next
+// one is unconditional.
+func (m *machine) onForeignNotModified(resp *httpcache.Response, now time.Time) {
+	m.emit(effect{op: opDelete})
+	m.emitLead(effect{op: opFail, reason: reasonForeign304})
+	if m.mayServeStale(now) {
+		m.replaceWithStale(metrics.OutcomeStaleIfError, resp.Header, now)
+		return
+	}
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(reasonForeign304)}
+	mutation := statusMutation(resp.Header, s)
+	m.send(wire.ReplaceResponse(502, mutation, []byte("The origin answered 304 for another response.\n")))
+	m.pass(metrics.OutcomeUnavailable)
+}
+
+// onWatched looks at the head of an answer that is not copied: an unsafe method
+// invalidates (RFC 9111 §4.4), a HEAD freshens (§4.3.5).
+func (m *machine) onWatched(resp *httpcache.Response, unreachable bool, now time.Time) {
+	detail := m.why.detail
+	outcome := metrics.OutcomeMissUncacheable
+	if m.req.Method != "HEAD" {
+		outcome = metrics.OutcomeBypassMethod
+		if targets := httpcache.InvalidatedBy(&m.req, resp); len(targets) > 0 && !unreachable {
+			m.emit(effect{op: opInvalidate, targets: targets})
+		}
+	} else if m.stored != nil && !unreachable {
+		m.freshenByHead(resp, now)
+	}
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(detail)}
+	m.send(wire.ContinueResponse(statusMutation(resp.Header, s), false))
+	m.pass(outcome)
+}
+
+func (m *machine) freshenByHead(resp *httpcache.Response, now time.Time) {
+	ok, invalidate := false, false
+	if resp.Status == 200 {
+		ok, invalidate = httpcache.HeadFreshens(m.stored.Header, resp.Header)
+	}
+	switch {
+	case ok:
+		m.emit(effect{op: opFreshen, entry: freshen(m.fetched(resp, false, now))})
+	case invalidate:
+		m.emit(effect{op: opDelete})
+	}
+}
+
+// replaceWithStale answers in the response phase with the stored stale copy.
+func (m *machine) replaceWithStale(o metrics.Outcome, gone httpcache.Fields, now time.Time) {
+	m.replaceResponse(m.stored, m.storedStatus(m.stored, o, now), gone, now)
+	m.count(o)
+	m.finish()
+}
+
+// replaceResponse puts a stored answer in the place of the one that Envoy holds,
+// so that the filters behind us (CORS and the like) still run on it. gone are
+// the fields of the response that is replaced.
+func (m *machine) replaceResponse(e *store.Entry, s httpcache.CacheStatus, gone httpcache.Fields, now time.Time) {
+	status, header, body := replacement(&m.req, e, s, now)
+	mutation := wire.Mutation{Set: header}
+	for _, f := range gone {
+		if !header.Has(f.Name) && !hopByHop(f.Name) {
+			mutation.Remove = append(mutation.Remove, f.Name)
+		}
+	}
+	m.send(wire.ReplaceResponse(status, mutation, body))
+}
+
+func hopByHop(name string) bool { return name == "connection" || name == "transfer-encoding" }

@@ -1,0 +1,152 @@
+package extproc
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/fleet"
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// ServiceName is the gRPC service that Envoy's ext_proc filter calls.
+const ServiceName = "envoy.service.ext_proc.v3.ExternalProcessor"
+
+// policyMetadata is the gRPC metadata that names the policy of a route.
+const policyMetadata = "x-weir-policy"
+
+// Options are the parts that a Service is made of.
+type Options struct {
+	// Policies returns the policies in force. It is called once per stream.
+	Policies func() *cachepolicy.Set
+	Store    store.Store
+	Stamps   *fleet.Stamps
+	// Fetcher makes detached fetches; nil if there is no way back into Envoy.
+	Fetcher *refill.Fetcher
+	Tokens  *refill.Tokens
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
+	// MessageTimeout and MaxMessageTimeout are what Envoy's filter is configured
+	// with; MaxMessageTimeout 0 says that it grants no extension.
+	MessageTimeout, MaxMessageTimeout time.Duration
+	// MaxRefills bounds the detached fetches that run at a time; 256 if 0.
+	MaxRefills int
+}
+
+// Service is the ext_proc service. Create it with New; it is safe for
+// concurrent use.
+type Service struct {
+	opts    Options
+	facts   facts
+	flights *flight.Group
+	waiters sync.Map      // policy name → *atomic.Int64
+	refills chan struct{} // holds one token per detached fetch that runs
+	running sync.WaitGroup
+	ctx     context.Context // of detached fetches
+	stop    context.CancelFunc
+	once    onceNotes
+}
+
+// New returns a Service. Close it when its gRPC server has stopped.
+func New(o Options) *Service {
+	if o.MaxRefills == 0 {
+		o.MaxRefills = 256
+	}
+	s := &Service{opts: o, refills: make(chan struct{}, o.MaxRefills)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.facts = facts{
+		messageTimeout: o.MessageTimeout, maxMessageTimeout: o.MaxMessageTimeout,
+		refill: o.Fetcher != nil, position: o.Stamps.Position,
+		draw: func() float64 { return 1 - rand.Float64() },
+	}
+	s.flights = flight.New(flight.Options{TakeOver: s.takeOver})
+	return s
+}
+
+// Register registers the service with a gRPC server that uses [wire.Codec].
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: ServiceName,
+		HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Process", ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, stream grpc.ServerStream) error { return s.process(stream) },
+		}},
+	}, s)
+}
+
+// Drain ends all holds: what is held goes on to the origin, and nothing is held
+// any more.
+func (s *Service) Drain() { s.flights.Drain() }
+
+// Close cancels the detached fetches and waits until they have ended.
+func (s *Service) Close() {
+	s.stop()
+	s.running.Wait()
+}
+
+// process runs one stream.
+func (s *Service) process(stream grpc.ServerStream) error {
+	ses := &session{svc: s, stream: stream, m: machine{facts: &s.facts}}
+	defer ses.close() // by a panic too: nobody may wait for a stream that is gone
+	return ses.run()
+}
+
+// bind finds the policy of a stream (design §2: metadata, then route name).
+func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy.Binding {
+	set := s.opts.Policies()
+	if set == nil {
+		return nil
+	}
+	name := ""
+	if md, ok := metadata.FromIncomingContext(stream.Context()); ok {
+		if names := md[policyMetadata]; len(names) > 0 {
+			name = names[0]
+		}
+	}
+	b, _ := set.Find(name, msg.RouteName)
+	return b
+}
+
+// limits are what a request of a policy brings to a flight.
+func (s *Service) limits(j *job) flight.Limits {
+	p := j.binding.Policy
+	n, ok := s.waiters.Load(p.String())
+	if !ok {
+		n, _ = s.waiters.LoadOrStore(p.String(), new(atomic.Int64))
+	}
+	return flight.Limits{
+		MaxWaiters: p.Coalescing.MaxWaiters, Waiters: n.(*atomic.Int64),
+		Position: s.opts.Stamps.Position(), Owner: j,
+	}
+}
+
+// noted carries out opNote.
+func (s *Service) noted(n note, policy string) {
+	switch n {
+	case noteModeUnusable:
+		s.opts.Metrics.ModeUnusable()
+	case noteHoldCapped:
+		s.opts.Metrics.HoldCapped()
+	}
+	s.once.log(s.opts.Logger, n, policy)
+}
+
+// onceNotes logs each kind of note once per process: they come with every
+// request or never.
+type onceNotes struct{ done [numNotes]sync.Once }
+
+func (o *onceNotes) log(l *slog.Logger, n note, policy string) {
+	o.done[n].Do(func() { l.Warn(n.text(), "policy", policy) })
+}

@@ -1,0 +1,308 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// session is the I/O around one machine: it feeds it what happens and carries
+// out its effects. One goroutine runs it; while a request is held a second one
+// reads the stream.
+type session struct {
+	svc    *Service
+	stream grpc.ServerStream
+	m      machine
+	msg    wire.Message
+
+	lead   *flight.Lead
+	waiter *flight.Waiter
+	job    *job
+	fill   fill
+
+	held  time.Time // when the hold began; zero: none
+	timer time.Time // when onTimer is due; zero: never
+	reads chan error
+}
+
+// errClosed says that opClose was carried out.
+var errClosed = errors.New("closed")
+
+// run is the life of the stream.
+func (s *session) run() error {
+	for {
+		err := s.step()
+		if err == nil {
+			err = s.perform()
+		}
+		if errors.Is(err, errClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// step waits for the next event and gives it to the machine.
+func (s *session) step() error {
+	if s.m.state == stateHold {
+		return s.wait()
+	}
+	err := s.read()
+	s.received(err)
+	return nil
+}
+
+// read waits for the next message.
+func (s *session) read() error {
+	if s.reads != nil {
+		err := <-s.reads
+		s.reads = nil
+		return err
+	}
+	return s.stream.RecvMsg(&s.msg)
+}
+
+// received gives the machine a message, or the end of the stream.
+func (s *session) received(err error) {
+	if err != nil {
+		s.m.onEnd(errors.Is(err, io.EOF))
+		s.m.emit(effect{op: opClose})
+		return
+	}
+	if s.m.state == stateStart {
+		s.m.binding = s.svc.bind(s.stream, &s.msg)
+		if s.svc.refilled(&s.msg) {
+			s.m.refilled()
+			return
+		}
+	}
+	s.m.onMessage(&s.msg, time.Now())
+}
+
+// wait is the hold: the first of a message, news, the timer and a drain goes on.
+func (s *session) wait() error {
+	if s.reads == nil {
+		reads := make(chan error, 1)
+		s.reads = reads
+		go func() { reads <- s.stream.RecvMsg(&s.msg) }()
+	}
+	var due <-chan time.Time
+	if !s.timer.IsZero() {
+		t := time.NewTimer(time.Until(s.timer))
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case err := <-s.reads:
+		s.reads = nil
+		s.received(err)
+	case n := <-s.waiter.C():
+		if n.Lead != nil {
+			s.lead = n.Lead
+		}
+		s.m.onNews(n.Kind, n.Entry, time.Now())
+	case <-due:
+		s.timer = time.Time{}
+		s.m.onTimer(time.Now())
+	}
+	if s.m.state != stateHold {
+		s.holdEnds()
+	}
+	return nil
+}
+
+func (s *session) holdBegins() {
+	if s.held.IsZero() {
+		s.held = time.Now()
+		s.svc.opts.Metrics.WaitStart()
+	}
+}
+
+func (s *session) holdEnds() {
+	if !s.held.IsZero() {
+		s.svc.opts.Metrics.WaitEnd(time.Since(s.held))
+		s.held = time.Time{}
+	}
+}
+
+// close leaves nothing behind, whatever ended the stream.
+func (s *session) close() {
+	s.holdEnds()
+	s.leave()
+	s.fill.abandon()
+	if s.lead != nil {
+		s.lead.Close()
+	}
+	if s.reads == nil {
+		s.msg.Reset()
+	}
+}
+
+func (s *session) leave() {
+	if s.waiter != nil {
+		s.waiter.Leave()
+		s.waiter = nil
+	}
+}
+
+// perform carries out what the machine wants done, including what it wants
+// because of what that brings.
+func (s *session) perform() error {
+	for i := 0; i < len(s.m.out); i++ {
+		if err := s.do(&s.m.out[i]); err != nil {
+			return err
+		}
+	}
+	clear(s.m.out)
+	s.m.out = s.m.out[:0]
+	if s.m.state == stateHold {
+		s.holdBegins()
+	}
+	return nil
+}
+
+func (s *session) do(e *effect) error {
+	switch e.op {
+	case opSend:
+		return s.stream.SendMsg(e.reply)
+	case opClose:
+		return errClosed
+	case opLookup:
+		s.m.onLookup(s.svc.lookup(s.stream.Context(), &s.m), time.Now())
+	case opJoin, opJoinRefill:
+		s.join(e)
+	case opTryLead:
+		s.tryLead(e)
+	case opRefresh:
+		s.svc.refresh(e.id, s.ownJob())
+	case opLeave:
+		s.leave()
+	case opTimer:
+		s.timer = e.at
+	case opTail:
+		return s.tail(e)
+	case opStream:
+		return s.sendParts(e)
+	case opOutcome:
+		s.svc.opts.Metrics.Request(e.outcome)
+	case opNote:
+		s.svc.noted(e.note, s.policyName())
+	default:
+		s.doFill(e)
+	}
+	return nil
+}
+
+// doFill carries out what concerns the answer being fetched and what is stored.
+func (s *session) doFill(e *effect) {
+	ctx := context.WithoutCancel(s.stream.Context())
+	switch e.op {
+	case opPublish:
+		s.fill.begin(s.svc, s.lead, s.ownJob(), e.entry, e.share, e.reason)
+	case opAppend:
+		if !s.fill.append(e.body, time.Now()) {
+			s.m.onCopyOver()
+		}
+	case opCommit:
+		s.fill.commit(ctx, time.Now())
+	case opBreak:
+		s.fill.drop(errors.New(string(e.reason)))
+	case opAbandon:
+		s.fill.abandon()
+		if s.lead != nil {
+			s.lead.Abandon()
+		}
+	case opRelease:
+		s.lead.Release(e.mark, e.reason)
+	case opFail:
+		s.lead.Fail(e.reason)
+	case opFreshen:
+		s.svc.freshened(ctx, e.entry, s.lead, time.Now())
+	case opDelete:
+		s.svc.deleted(ctx, &s.m.key)
+	case opInvalidate:
+		s.svc.invalidated(e.targets, s.m.policy.Namespace, time.Now())
+	}
+}
+
+func (s *session) policyName() string {
+	if s.m.policy == nil {
+		return ""
+	}
+	return s.m.policy.String()
+}
+
+// ownJob is this request as others may fetch it. It is made when it is first
+// needed and whenever more became known.
+func (s *session) ownJob() *job {
+	if s.job == nil || s.job.stored != s.m.stored || len(s.job.vary.Names) != len(s.m.vary.Names) {
+		s.job = s.m.job()
+	}
+	return s.job
+}
+
+// join asks the flight. A flight whose fetch began before an invalidation that
+// covers this request is none of ours.
+func (s *session) join(e *effect) {
+	j := s.ownJob()
+	if e.op == opJoinRefill {
+		s.svc.refresh(e.id, j)
+	}
+	s.leave()
+	for {
+		role, lead, w := s.svc.flights.Join(e.id, s.m.req.Header, e.at, s.svc.limits(j), time.Now())
+		s.lead, s.waiter = lead, w
+		if role == flight.RoleFollow && s.svc.refused(j, w.Birth()) {
+			w.Cut()
+			continue
+		}
+		if role == flight.RoleLead && s.filledMeanwhile() {
+			return
+		}
+		s.m.onJoin(role, time.Now())
+		return
+	}
+}
+
+// tryLead leads a flight if nobody does and nothing newer came meanwhile.
+func (s *session) tryLead(e *effect) {
+	lead, won := s.svc.flights.TryLead(e.id, time.Now())
+	if won {
+		s.lead = lead
+		if s.m.pending == nil && s.filledMeanwhile() {
+			return
+		}
+	}
+	s.m.onTryLead(won, e.outcome, time.Now())
+}
+
+// filledMeanwhile looks into the store again after the lead was won. Between our
+// look-up and our joining, another flight may have stored its answer and ended:
+//
+//	us:   look-up: miss                          join: lead
+//	them:                commit   finish
+//
+// Without this the origin would be asked twice. Who joined us meanwhile gets the
+// stored answer too.
+func (s *session) filledMeanwhile() bool {
+	f := s.svc.lookup(s.stream.Context(), &s.m)
+	if f.Entry == nil || f.Entry == s.m.stored || f.soft || !isFresh(f.Entry, time.Now()) {
+		return false
+	}
+	s.lead.Publish(f.Entry)
+	s.lead.Finish()
+	s.lead = nil
+	s.m.onLookup(f, time.Now())
+	return true
+}
+
+func isFresh(e *store.Entry, now time.Time) bool { return !e.ValidateAlways && e.Age(now) < e.Lifetime }
