@@ -5,7 +5,6 @@ import (
 
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/flight"
-	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/wire"
