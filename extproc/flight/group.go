@@ -178,7 +178,6 @@ func (g *Group) begin(s *shard, id ID, p party) *Lead {
 func (s *shard) find(id ID) *Flight {
 	f := s.flights[id]
 	if f != nil && f.entry != nil && f.entry.Body.Err() != nil {
-		s.forget(f)
 		return nil
 	}
 	return f

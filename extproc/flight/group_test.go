@@ -174,6 +174,36 @@ func TestMarkIsRenewed(t *testing.T) {
 	}
 }
 
+func TestRenewedMarkIsUsedMark(t *testing.T) {
+	t.Parallel()
+	g := New(Options{MaxMarks: 2, Now: func() time.Time { return t0 }})
+	for _, id := range []ID{"a", "b", "a", "c"} {
+		l, _ := g.TryLead(id, t0)
+		l.Release(true, "private")
+	}
+	if !g.Marked("a", t0) || g.Marked("b", t0) {
+		t.Error("setting a mark again is no use of it")
+	}
+}
+
+// The answer takes the marks of the resource and of its variant away.
+func TestAnswerClearsMarks(t *testing.T) {
+	t.Parallel()
+	g := New(Options{Now: func() time.Time { return t0 }})
+	gzip := accepting("gzip")
+	e := entry(gzip, "accept-encoding")
+	variant := page.variant(e.Vary.Names, e.VaryValues)
+	for _, id := range []ID{page, variant} {
+		mustLead(t, g, id, gzip).Release(true, "private")
+	}
+	lead, _ := g.TryLead(page, t0)
+	lead.Publish(e)
+	if g.Marked(page, t0) || g.Marked(variant, t0) {
+		t.Error("a mark outlived a cacheable answer")
+	}
+	lead.Close()
+}
+
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	g := New(Options{})

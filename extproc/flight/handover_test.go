@@ -315,3 +315,23 @@ func TestNobodyReadsTheBody(t *testing.T) {
 	lead.Abandon()
 	wantStats(t, g, 0, 0)
 }
+
+// A follower may leave while it is being told.
+func TestLeavingWhileTold(t *testing.T) {
+	t.Parallel()
+	g := New(Options{})
+	lead := mustLead(t, g, "a", plain)
+	w := mustFollow(t, g, "a", plain, time.Second)
+	e := entry(plain)
+	f := lead.flight
+	f.shard.mu.Lock()
+	taken, from := f.takeWaiters(), newSplice(e.Body, t0)
+	f.shard.mu.Unlock()
+	w.Leave()
+	g.tellAnswer(taken, e, from)
+	if n := from.tailers.Load(); n != 0 {
+		t.Errorf("%d readers counted of a body that nobody reads", n)
+	}
+	lead.Close()
+	wantStats(t, g, 0, 0)
+}

@@ -255,6 +255,10 @@ func TestVariantIsTaken(t *testing.T) {
 	w := mustFollow(t, g, variant, gzip, time.Second)
 	second.Publish(e)
 	wantSilence(t, w)
+	wantSilence(t, mustFollow(t, g, variant, gzip, time.Second))
+	if first.ID() != variant || second.ID() != page {
+		t.Error("a lead does not know its ID")
+	}
 	second.Close()
 	first.Publish(entry(gzip, "accept-encoding"))
 	wantKind(t, w, NewsAnswer)
@@ -277,5 +281,34 @@ func TestVaryChanges(t *testing.T) {
 		t.Errorf("Vary = %v", n.Entry.Vary)
 	}
 	lead.Close()
+	wantStats(t, g, 0, 0)
+}
+
+// A body that outgrew its bound is passed along to those who read it, and joined
+// by nobody.
+func TestOutgrown(t *testing.T) {
+	t.Parallel()
+	g := New(Options{})
+	lead := mustLead(t, g, page, accepting("gzip"))
+	if lead.Outgrown() {
+		t.Error("readers of an answer that is not there")
+	}
+	w := mustFollow(t, g, page, accepting("gzip"), time.Second)
+	e := entry(accepting("gzip"), "accept-encoding")
+	lead.Publish(e)
+	if !lead.Outgrown() {
+		t.Error("the reader is not seen")
+	}
+	for _, id := range []ID{page, page.variant(e.Vary.Names, e.VaryValues)} {
+		mustLead(t, g, id, plain).Close()
+	}
+	w.Leave()
+	if lead.Outgrown() {
+		t.Error("a reader that left is seen")
+	}
+	lead.Close()
+	if lead.Outgrown() {
+		t.Error("a lead that is over has readers")
+	}
 	wantStats(t, g, 0, 0)
 }

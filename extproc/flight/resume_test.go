@@ -13,7 +13,7 @@ import (
 func slow(t *testing.T, o Options) (*Group, *Lead, *Waiter) {
 	t.Helper()
 	g := New(o)
-	lead := mustLead(t, g, "a", plain)
+	_, lead, _ := g.Join("a", plain, t0, Limits{Position: 5}, t0)
 	w := mustFollow(t, g, "a", plain, time.Second)
 	lead.Publish(tagged(entry(plain), `"v1"`))
 	wantKind(t, w, NewsAnswer)
@@ -355,5 +355,42 @@ func TestSuccessorAbandons(t *testing.T) {
 	if !errors.Is(e.Body.Err(), ErrAbandoned) {
 		t.Errorf("body error = %v", e.Body.Err())
 	}
+	wantStats(t, g, 0, 0)
+}
+
+// One successor per body: who follows the successor does not start a third fetch.
+func TestSuccessorGetsNoSuccessor(t *testing.T) {
+	t.Parallel()
+	g, lead, w := slow(t, Options{})
+	e := lead.flight.entry
+	next := mustSupersede(t, w)
+	follower := mustFollow(t, g, "a", plain, time.Second)
+	if follower.Birth() != w.Birth() {
+		t.Error("the successor is not as old as the body it may continue")
+	}
+	next.Resume(200, e.Header)
+	wantKind(t, follower, NewsAnswer)
+	if err := next.Append([]byte("012345"), t0); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := follower.Supersede(t0.Add(time.Hour), time.Second); ok {
+		t.Error("a successor's successor")
+	}
+	next.Abandon() // nor does its going away start one
+	lead.Close()
+	wantStats(t, g, 0, 0)
+}
+
+// The slow leader comes back into the group only where nobody else has begun.
+func TestSuccessorFailsAfterACut(t *testing.T) {
+	t.Parallel()
+	g, lead, w := slow(t, Options{})
+	next := mustSupersede(t, w)
+	mustFollow(t, g, "a", plain, time.Second).Cut()
+	young := mustLead(t, g, "a", plain)
+	next.Fail("origin-failed")
+	wantSilence(t, mustFollow(t, g, "a", plain, time.Second))
+	lead.Close()
+	young.Close()
 	wantStats(t, g, 0, 0)
 }
