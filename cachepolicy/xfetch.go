@@ -37,18 +37,16 @@ func SmoothCost(old, sample time.Duration) time.Duration {
 	return old + (sample-old)/costWeight
 }
 
-const (
-	// autoMissShare is the share of lifetimes that AutoBeta lets run out without
-	// an early refresh, where the lead allows it.
-	autoMissShare = 0.01
-	minAutoBeta   = 0.01
-)
+// autoMissShare is the share of lifetimes that AutoBeta lets run out without an
+// early refresh, where the lead allows it.
+const autoMissShare = 0.01
 
 // AutoBeta picks beta for a key from its read rate (per second), its fetch cost
 // and its lifetime. It is 1, the paper's optimum, or as much more as a rarely
 // read key needs to be refreshed early in 99 of 100 lifetimes; but never so much
-// that the mean lead passes maxLeadPercent of the lifetime. The result is
-// between 0.01 and MaxBeta. Without a measured rate or cost it is DefaultBeta.
+// that the mean lead passes maxLeadPercent of the lifetime. The result is at
+// most MaxBeta, and 0 where no lead is allowed. Without a measured rate or cost
+// it is DefaultBeta.
 //
 // With reads as a Poisson process of rate λ and b = β·cost, a lifetime runs out
 // without a refresh with probability e^(−λ·b), and the mean lead is b·Ein(λ·b),
@@ -72,7 +70,7 @@ func AutoBeta(rate float64, cost, lifetime time.Duration, maxLeadPercent int) fl
 			high = mid
 		}
 	}
-	return max(low, minAutoBeta)
+	return low
 }
 
 // MeanLead is the mean time in seconds between an early refresh and the expiry
