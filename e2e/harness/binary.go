@@ -40,7 +40,7 @@ func buildCommand(command string) (string, error) {
 		return "", err
 	}
 	kind := "plain"
-	args := []string{"build"}
+	args := []string{"build", "-buildvcs=false"} // a clone of another owner builds too
 	if os.Getenv(raceVar) == "1" {
 		kind = "race"
 		args = append(args, "-race")

@@ -111,8 +111,8 @@ type constantServer struct {
 	extprocv3.UnimplementedExternalProcessorServer
 }
 
-func serveConstant(t *testing.T, listener net.Listener) {
-	server := grpc.NewServer()
+func serveConstant(t *testing.T, listener net.Listener, options ...grpc.ServerOption) {
+	server := grpc.NewServer(options...)
 	extprocv3.RegisterExternalProcessorServer(server, constantServer{})
 	go func() { _ = server.Serve(listener) }() // ends with Stop
 	t.Cleanup(server.Stop)
