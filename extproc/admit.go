@@ -101,7 +101,7 @@ func newEntry(f *fetched, v *httpcache.StoreVerdict, life cachepolicy.Lifetime) 
 	vary := httpcache.ParseVary(f.resp.Header)
 	e := &store.Entry{
 		Key: *f.key, URI: uriOf(f.req), Vary: vary, VaryValues: vary.Select(f.req.Header),
-		Status: f.resp.Status, Header: httpcache.WithDate(httpcache.StorableFields(f.resp, v.Directives, f.rules), f.now),
+		Status: f.resp.Status, Header: keptFields(f, v),
 		ResponseTime: f.now, InitialAge: httpcache.InitialAge(f.resp, f.asked, f.now),
 		Lifetime:       cachepolicy.Jitter(life.TTL, p.JitterPercent, 1-f.draw),
 		ValidateAlways: v.ValidateAlways, Negative: life.Negative, Unreachable: f.unreachable,
@@ -116,6 +116,13 @@ func newEntry(f *fetched, v *httpcache.StoreVerdict, life cachepolicy.Lifetime) 
 	}
 	e.Body = store.NewBody(contentLength(f.resp.Header))
 	return e
+}
+
+// keptFields are the fields that are kept: without Envoy's own, which are about
+// the fetch and which Envoy lets nobody else set.
+func keptFields(f *fetched, v *httpcache.StoreVerdict) httpcache.Fields {
+	kept := httpcache.WithDate(httpcache.StorableFields(f.resp, v.Directives, f.rules), f.now)
+	return slices.DeleteFunc(kept, func(f httpcache.Field) bool { return strings.HasPrefix(f.Name, "x-envoy-") })
 }
 
 // freshen is what a 304 or a HEAD makes of the stored answer: its fields are

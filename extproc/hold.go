@@ -36,7 +36,7 @@ func (m *machine) joinDeadline() time.Time {
 // copy may then stand in, or until the wait is over. Envoy is asked once for the
 // time of the longest wait, since it grants one extension per phase.
 func (m *machine) hold(now time.Time) {
-	first := m.state != stateHold && m.rejoins == 0
+	first := m.rejoins == 0
 	m.state = stateHold
 	wait := m.policy.Coalescing.MaxWait
 	if wait > m.facts.longestHold() {

@@ -28,6 +28,9 @@ func (m *machine) onRequestHeaders(msg *wire.Message, now time.Time) {
 	}
 	m.rules = requestRules(m.policy, &m.req)
 	switch {
+	case httpcache.Tunnels(&m.req):
+		m.pass(metrics.OutcomeBypassRequest)
+		return
 	case httpcache.IsUnsafe(msg.Method):
 		m.watch(now, forward{fwd: httpcache.FwdMethod})
 		return
