@@ -66,7 +66,7 @@ func fieldHasMember(f Fields, name, member string) bool {
 }
 
 // fieldNames parses a list of field names. It returns nil if the list is empty
-// or one of them is no token.
+// or one of them is no token, or "*", which is meant to say all.
 func fieldNames(list string) []string {
 	var names []string
 	for list != "" {
@@ -74,7 +74,7 @@ func fieldNames(list string) []string {
 		m, list = cutMember(list)
 		switch {
 		case m == "":
-		case !isToken(m):
+		case !isToken(m) || m == "*":
 			return nil
 		default:
 			names = append(names, strings.ToLower(m))
