@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"time"
+)
+
+// Config is the effective configuration of weir-extproc: defaults, then the
+// file of --config, then flags. docs/reference/flags.md describes each field
+// under the flag's name. An empty bind address leaves that listener out.
+type Config struct {
+	GRPCBindAddress           string // host:port or unix:///path
+	GRPCTLS                   TLSFiles
+	GRPCInsecure              bool
+	GRPCMaxConnectionAge      time.Duration // 0: connections live as long as Envoy keeps them
+	GRPCMaxConnectionAgeGrace time.Duration
+
+	EnvoyMessageTimeout    time.Duration // message_timeout of the filter
+	EnvoyMaxMessageTimeout time.Duration // max_message_timeout of the filter; 0: not set there
+
+	AdminBindAddress string
+	AdminTLS         TLSFiles
+	AdminTokenFile   string
+
+	MetricsBindAddress string
+	HealthBindAddress  string
+
+	PolicyDir string
+
+	MemoryLimit MemoryLimit
+
+	SecretFile    string
+	RefillAddress string
+	WarmFile      string
+
+	DrainDelay   time.Duration
+	DrainTimeout time.Duration
+
+	LogLevel  string
+	LogFormat string
+
+	refused []*refusedValue // flags whose work comes with a later release
+}
+
+// TLSFiles names PEM files; an empty name is a file not given.
+type TLSFiles struct {
+	CertFile, KeyFile string
+	ClientCAFile      string // callers must show a certificate signed by one of these
+}
+
+// Enabled reports whether TLS is asked for.
+func (f TLSFiles) Enabled() bool { return f.CertFile != "" || f.KeyFile != "" || f.ClientCAFile != "" }
+
+func defaultConfig() *Config {
+	return &Config{
+		GRPCBindAddress:           "127.0.0.1:9002",
+		GRPCMaxConnectionAgeGrace: 5 * time.Minute,
+		EnvoyMessageTimeout:       time.Second,
+		EnvoyMaxMessageTimeout:    time.Minute,
+		AdminBindAddress:          "127.0.0.1:9004",
+		MetricsBindAddress:        ":9090",
+		HealthBindAddress:         ":9003",
+		MemoryLimit:               MemoryLimit{Percent: 25},
+		DrainDelay:                5 * time.Second,
+		DrainTimeout:              20 * time.Second,
+		LogLevel:                  "info",
+		LogFormat:                 "text",
+	}
+}

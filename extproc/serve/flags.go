@@ -1,0 +1,153 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+)
+
+// group is a titled part of the flags, as --help and docs/reference/flags.md
+// show them.
+type group struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// command is what the command line asks for beside the configuration.
+type command struct {
+	configFile              string
+	validate, version, help bool
+}
+
+// flagGroups binds every flag to its field in cfg or cmd. What the fields hold
+// at the time is the default.
+func flagGroups(cfg *Config, cmd *command) []group {
+	return []group{
+		{"ext_proc", extProcFlags(cfg)},
+		{"Policies", policyFlags(cfg)},
+		{"Store", storeFlags(cfg)},
+		{"Refill and warm-up", refillFlags(cfg)},
+		{"Admin, metrics, health", adminFlags(cfg)},
+		{"Life cycle and logs", lifeCycleFlags(cfg)},
+		{"General", generalFlags(cmd)},
+	}
+}
+
+func newFlagSet() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs.SortFlags = false
+	return fs
+}
+
+func extProcFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.StringVar(&c.GRPCBindAddress, "grpc-bind-address", c.GRPCBindAddress,
+		"`address` where Envoy's ext_proc filter calls: host:port or unix:///path. Whoever can reach it can play Envoy")
+	fs.StringVar(&c.GRPCTLS.CertFile, "grpc-tls-cert-file", "",
+		"`file` with the certificate chain (PEM) for the ext_proc port; read again when it changes")
+	fs.StringVar(&c.GRPCTLS.KeyFile, "grpc-tls-key-file", "", "`file` with the private key (PEM) of that certificate")
+	fs.StringVar(&c.GRPCTLS.ClientCAFile, "grpc-client-ca-file", "",
+		"`file` with CAs (PEM); callers must show a certificate signed by one of them (mTLS)")
+	fs.BoolVar(&c.GRPCInsecure, "grpc-insecure", false,
+		"let the ext_proc port listen off loopback without mTLS: the network alone keeps others out")
+	fs.DurationVar(&c.GRPCMaxConnectionAge, "grpc-max-connection-age", 0,
+		"close connections after this time, give or take 10 %, so that load spreads over new replicas; 0: never")
+	fs.DurationVar(&c.GRPCMaxConnectionAgeGrace, "grpc-max-connection-age-grace", c.GRPCMaxConnectionAgeGrace,
+		"how long streams of such a connection may still go on")
+	fs.DurationVar(&c.EnvoyMessageTimeout, "envoy-message-timeout", c.EnvoyMessageTimeout,
+		"message_timeout of Envoy's filter, which weir cannot see")
+	fs.DurationVar(&c.EnvoyMaxMessageTimeout, "envoy-max-message-timeout", c.EnvoyMaxMessageTimeout,
+		"max_message_timeout of Envoy's filter; 0: not set there. "+
+			"A hold ends 200ms before the usable limit")
+	return fs
+}
+
+func policyFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.StringVar(&c.PolicyDir, "policy-dir", "",
+		"`directory` of CachePolicy files (YAML), watched; a file that is not valid leaves what was in use")
+	const controller = "the feed of a controller comes with a later release; use --policy-dir"
+	c.refuse(fs, "controller-address", "address of the controller's feed", controller)
+	c.refuse(fs, "controller-ca-file", "CAs of the controller's feed", controller)
+	return fs
+}
+
+func storeFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.Var(&c.MemoryLimit, "memory-limit",
+		"what the memory store may hold, headers, bodies, keys and overhead: a `size` such as 64Mi, "+
+			"or a share of the memory of the cgroup (without one: of the machine)")
+	const redis = "a store shared through Redis comes with a later release; leave it out to cache in memory"
+	c.refuse(fs, "redis-url", "store shared by the fleet", redis)
+	c.refuse(fs, "redis-password-file", "password for it", redis)
+	c.refuse(fs, "redis-ca-file", "CAs for it", redis)
+	return fs
+}
+
+func refillFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.StringVar(&c.RefillAddress, "refill-address", "",
+		"`address` (host:port) where detached fetches enter Envoy: a listener without the filter, or the same one; "+
+			"empty: none, and the request that won carries the fetch")
+	fs.StringVar(&c.SecretFile, "secret-file", "",
+		"`file` with keys for refill tokens: one hex key of at least 32 bytes a line, newest first, old ones still "+
+			"accepted; read again when it changes; empty: a key of this process alone")
+	fs.StringVar(&c.WarmFile, "warm-file", "",
+		"`file` with URLs to load before ready: one a line, headers indented below; wants --refill-address")
+	return fs
+}
+
+func adminFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.StringVar(&c.AdminBindAddress, "admin-bind-address", c.AdminBindAddress,
+		"`address` (host:port) of the admin API and pprof; empty: none. Off loopback it wants a token and TLS")
+	fs.StringVar(&c.AdminTokenFile, "admin-token-file", "",
+		"`file` with the token that admin requests must carry (Authorization: Bearer); read again when it changes")
+	fs.StringVar(&c.AdminTLS.CertFile, "admin-tls-cert-file", "",
+		"`file` with the certificate chain (PEM) for the admin port; read again when it changes")
+	fs.StringVar(&c.AdminTLS.KeyFile, "admin-tls-key-file", "", "`file` with the private key (PEM) of that certificate")
+	fs.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress,
+		"`address` (host:port) of /metrics (Prometheus); empty: none")
+	fs.StringVar(&c.HealthBindAddress, "health-probe-bind-address", c.HealthBindAddress,
+		"`address` (host:port) of /healthz and /readyz; empty: none. The ext_proc port answers gRPC health checks too")
+	return fs
+}
+
+func lifeCycleFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay,
+		"how long to go on serving after SIGTERM while not ready, so that Envoy stops sending")
+	fs.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout,
+		"how long streams may then take to end before they are cut")
+	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "`level`: debug, info, warn or error")
+	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format`: text or json")
+	return fs
+}
+
+func generalFlags(c *command) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.StringVar(&c.configFile, "config", "",
+		"YAML `file` that sets the flags above by their names, without dashes in front; flags win")
+	fs.BoolVar(&c.validate, "validate", false, "check the configuration and the policies, and exit")
+	fs.BoolVar(&c.version, "version", false, "print the version and exit")
+	fs.BoolVarP(&c.help, "help", "h", false, "print this help and exit")
+	return fs
+}
+
+// refuse declares a flag that is not supported yet: to set it is an error that
+// gives the reason.
+func (c *Config) refuse(fs *pflag.FlagSet, name, usage, reason string) {
+	v := &refusedValue{name: name, reason: reason}
+	c.refused = append(c.refused, v)
+	fs.Var(v, name, usage+" (refused: not in this release)")
+}
+
+// printHelp writes what --help shows.
+func printHelp(w io.Writer, groups []group) {
+	fmt.Fprint(w, "weir-extproc is an HTTP response cache that Envoy calls through its ext_proc filter.\n\n"+
+		"Usage:\n  weir-extproc --policy-dir DIR [flags]\n")
+	for _, g := range groups {
+		fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(100))
+	}
+}
