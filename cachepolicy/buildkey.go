@@ -43,7 +43,7 @@ func BuildKey(rules *KeyRules, in KeyInput) Key {
 	b = appendField(b, in.Header, "x-forwarded-prefix")
 	b = appendField(b, in.Header, "forwarded")
 	proto, ok := in.Header("x-forwarded-proto")
-	b = appendOptional(b, proto, ok && !strings.EqualFold(proto, in.Scheme))
+	b = appendOptional(b, proto, ok && !equalASCIIFold(proto, in.Scheme))
 	for _, name := range rules.Headers {
 		b = appendField(b, in.Header, name)
 	}
@@ -70,20 +70,37 @@ func appendOptional(b []byte, s string, present bool) []byte {
 func appendLower(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	for i := range len(s) {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		b = append(b, c)
+		b = append(b, lower(s[i]))
 	}
 	return b
 }
 
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// equalASCIIFold compares without regard to the case of A-Z only; to
+// strings.EqualFold "httpſ" is "https", to an origin it is not.
+func equalASCIIFold(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 func withoutDefaultPort(scheme, authority string) string {
 	switch {
-	case strings.EqualFold(scheme, "https"):
+	case equalASCIIFold(scheme, "https"):
 		return strings.TrimSuffix(authority, ":443")
-	case strings.EqualFold(scheme, "http"):
+	case equalASCIIFold(scheme, "http"):
 		return strings.TrimSuffix(authority, ":80")
 	}
 	return authority
