@@ -1,9 +1,9 @@
 package httpcache
 
 // normaliser writes field lines in their normal form. It holds whitespace and
-// commas back until it knows that something follows them.
+// commas back until it knows that something follows them. What it writes to is
+// the caller's and passed through, so that it can stay on the caller's stack.
 type normaliser struct {
-	dst           []byte
 	list, fold    bool
 	started       bool // something was written
 	pendingComma  bool
@@ -16,8 +16,8 @@ func (n *normaliser) comma() {
 	n.pendingSpaces = 0
 }
 
-// line takes one field line into account.
-func (n *normaliser) line(s string) {
+// line appends one field line to dst.
+func (n *normaliser) line(dst []byte, s string) []byte {
 	s = trimOWS(s)
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -37,24 +37,25 @@ func (n *normaliser) line(s string) {
 		case c == '"' && n.list:
 			quoted = !quoted
 		case c == '\\' && quoted && i+1 < len(s):
-			n.write(c)
+			dst = n.write(dst, c)
 			i++
 			c = s[i]
 		}
-		n.write(c)
+		dst = n.write(dst, c)
 	}
+	return dst
 }
 
 // write appends one byte that counts, after what was held back before it.
-func (n *normaliser) write(c byte) {
+func (n *normaliser) write(dst []byte, c byte) []byte {
 	if n.pendingComma {
-		n.dst = append(n.dst, ',')
+		dst = append(dst, ',')
 	} else if n.started && n.pendingSpaces > 0 {
-		n.dst = append(n.dst, ' ')
+		dst = append(dst, ' ')
 	}
 	n.pendingComma, n.pendingSpaces, n.started = false, 0, true
 	if n.fold && c >= 'A' && c <= 'Z' {
 		c += 'a' - 'A'
 	}
-	n.dst = append(n.dst, c)
+	return append(dst, c)
 }

@@ -97,7 +97,7 @@ func sameValue(name, value string, req Fields) bool {
 // an origin may well prefer the first of equals. NUL, which no value may contain
 // (RFC 9110 §5.5), becomes a space.
 func appendNormalised(dst []byte, req Fields, name string) ([]byte, bool) {
-	n := normaliser{dst: dst, list: !singleton(name), fold: caseInsensitive(name)}
+	n := normaliser{list: !singleton(name), fold: caseInsensitive(name)}
 	present := false
 	for i := range req {
 		if req[i].Name != name {
@@ -107,9 +107,9 @@ func appendNormalised(dst []byte, req Fields, name string) ([]byte, bool) {
 			n.comma()
 		}
 		present = true
-		n.line(req[i].Value)
+		dst = n.line(dst, req[i].Value)
 	}
-	return n.dst, present
+	return dst, present
 }
 
 // singleton reports whether whitespace beside a comma may be part of the value:
