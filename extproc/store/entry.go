@@ -60,16 +60,28 @@ func (e *Entry) Age(now time.Time) time.Duration {
 // window in which it may be served, and [ValidatorGrace] later if the origin can
 // be asked whether it is still good.
 func (e *Entry) ExpiresAt() time.Time {
-	left := addSaturated(e.Lifetime, max(e.WhileRevalidate, e.IfError, 0))
-	left = addSaturated(left, -max(e.InitialAge, 0))
-	if e.Header.Has("etag") || e.Header.Has("last-modified") {
-		left = addSaturated(left, ValidatorGrace)
+	life := e.servedFor()
+	if e.validatable() {
+		life = addSaturated(life, ValidatorGrace)
 	}
-	return e.ResponseTime.Add(left)
+	return e.ResponseTime.Add(life)
 }
 
-// Useful reports whether now is before ExpiresAt.
-func (e *Entry) Useful(now time.Time) bool { return now.Before(e.ExpiresAt()) }
+// Useful reports whether now is before ExpiresAt. As long as the entry may be
+// served, that costs no look at its header.
+func (e *Entry) Useful(now time.Time) bool {
+	held := now.Sub(e.ResponseTime)
+	life := e.servedFor()
+	return held < life || e.validatable() && held < addSaturated(life, ValidatorGrace)
+}
+
+// servedFor returns how long after ResponseTime the last window ends.
+func (e *Entry) servedFor() time.Duration {
+	windows := addSaturated(e.Lifetime, max(e.WhileRevalidate, e.IfError, 0))
+	return addSaturated(windows, -max(e.InitialAge, 0))
+}
+
+func (e *Entry) validatable() bool { return e.Header.Has("etag") || e.Header.Has("last-modified") }
 
 // SameVariant reports whether both entries answer the same requests for their
 // resource: the nominated fields and their values are equal.

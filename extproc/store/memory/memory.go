@@ -1,16 +1,20 @@
-// Package memory is the store of one process.
 package memory
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/store"
 )
+
+// ErrForeignKey refuses an Update whose function returned an entry of another key.
+var ErrForeignKey = errors.New("update returned an entry of another key")
 
 // Options are the settings of a [Memory].
 type Options struct {
@@ -21,22 +25,37 @@ type Options struct {
 // Memory is a [store.Store] in the memory of this process.
 type Memory struct {
 	limit int64
-	mu    sync.Mutex
-	bytes int64
-	byKey map[string][]*store.Entry
-	order []string
+	table atomic.Pointer[table]
+
+	mu          sync.Mutex
+	bytes       int64 // of all nodes
+	entries     int
+	small, main queue
+	swept       int // the slot that sweep looks at next
+	epoch       time.Time
+	stats       Stats // counters only
 }
+
+var _ store.Store = (*Memory)(nil)
 
 // New returns an empty store.
 func New(o Options) *Memory {
-	return &Memory{limit: o.Limit, byKey: map[string][]*store.Entry{}}
+	m := &Memory{limit: o.Limit}
+	m.table.Store(newTable(0))
+	return m
 }
 
-// Get implements [store.Store].
+// Get implements [store.Store]. It takes no lock and allocates nothing.
 func (m *Memory) Get(_ context.Context, key *cachepolicy.Key, req httpcache.Fields, now time.Time) (store.Result, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return store.Look(m.byKey[key.Canonical], req, now), nil
+	n := m.table.Load().find(key)
+	if n == nil {
+		return store.Result{}, nil
+	}
+	r := store.Look(n.variants(), req, now)
+	if r.Entry != nil {
+		n.visit()
+	}
+	return r, nil
 }
 
 // Put implements [store.Store].
@@ -45,51 +64,155 @@ func (m *Memory) Put(_ context.Context, e *store.Entry, maxVariants int, now tim
 		return store.ErrNotWhole
 	}
 	e = e.Packed()
-	if e.Size() > m.limit {
-		return store.ErrTooLarge
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	kept := store.Insert(m.byKey[e.Key.Canonical], e, maxVariants, now).Kept
-	m.set(e.Key.Canonical, kept)
-	for m.bytes > m.limit {
-		m.set(m.order[0], nil)
+	m.sweep(sweepPerWrite, now)
+	if e.Size()+nodeSize > m.limit {
+		m.stats.Rejected++
+		return store.ErrTooLarge
 	}
+	old := m.table.Load().find(&e.Key)
+	var variants []*store.Entry
+	if old != nil {
+		variants = old.variants()
+	}
+	c := store.Insert(variants, e, maxVariants, now)
+	if len(c.Kept) == 0 || c.Kept[0] != e {
+		m.stats.Rejected++
+	}
+	m.stats.Evicted.Replaced += uint64(len(c.Replaced))
+	m.stats.Evicted.Expired += uint64(len(c.Expired))
+	m.stats.Evicted.Variants += uint64(len(c.Capped))
+	m.replace(&e.Key, old, c.Kept)
 	return nil
 }
 
 // Update implements [store.Store].
-func (m *Memory) Update(_ context.Context, key *cachepolicy.Key, now time.Time, fn func([]*store.Entry) []*store.Entry) error {
+func (m *Memory) Update(
+	_ context.Context, key *cachepolicy.Key, now time.Time, fn func([]*store.Entry) []*store.Entry,
+) error {
+	for {
+		old := m.table.Load().find(key)
+		if old == nil {
+			return nil
+		}
+		useful := usefulOf(old, now)
+		if len(useful) == 0 {
+			return nil
+		}
+		updated, err := pack(key, useful, fn)
+		if err != nil {
+			return err
+		}
+		if m.swap(key, old, useful, updated) {
+			return nil
+		}
+	}
+}
+
+// swap replaces the node old by one with the updated entries, unless another
+// writer came between.
+func (m *Memory) swap(key *cachepolicy.Key, old *node, useful, updated []*store.Entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	old := slices.DeleteFunc(slices.Clone(m.byKey[key.Canonical]), func(e *store.Entry) bool { return !e.Useful(now) })
-	if len(old) > 0 {
-		old = fn(old)
+	if m.table.Load().find(key) != old {
+		return false
 	}
-	m.set(key.Canonical, old)
-	return nil
+	m.stats.Evicted.Expired += uint64(len(old.variants()) - len(useful))
+	m.stats.countUpdate(useful, updated)
+	m.replace(key, old, updated)
+	return true
 }
 
 // Delete implements [store.Store].
 func (m *Memory) Delete(_ context.Context, key *cachepolicy.Key) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.set(key.Canonical, nil)
+	if n := m.table.Load().find(key); n != nil {
+		m.stats.Evicted.Deleted += uint64(len(n.variants()))
+		m.drop(n)
+	}
 	return nil
 }
 
-func (m *Memory) set(key string, entries []*store.Entry) {
-	for _, e := range m.byKey[key] {
-		m.bytes -= e.Size()
-	}
-	delete(m.byKey, key)
-	m.order = slices.DeleteFunc(m.order, func(k string) bool { return k == key })
+// replace puts the entries in place of old, the node with this key or nil. What
+// is accounted for stays within the limit all the while, and readers find either
+// the old node or the new one. The caller holds mu.
+func (m *Memory) replace(key *cachepolicy.Key, old *node, entries []*store.Entry) {
 	if len(entries) == 0 {
+		if old != nil {
+			m.drop(old)
+		}
 		return
 	}
-	for _, e := range entries {
-		m.bytes += e.Size()
+	n := newNode(entries)
+	for n.size > m.limit && len(entries) > 1 {
+		entries = entries[:len(entries)-1]
+		m.stats.Evicted.Capacity++
+		n = newNode(entries)
 	}
-	m.byKey[key] = entries
-	m.order = append(m.order, key)
+	var in *queue
+	if old != nil {
+		in = old.in
+		n.visits.Store(old.visits.Load())
+		m.unlink(old)
+	}
+	m.makeRoom(n.size)
+	if in == nil {
+		in = m.admit(key)
+		m.grow()
+	}
+	in.push(n)
+	m.bytes += n.size
+	m.entries += len(entries)
+	m.table.Load().set(n, m.expirySecond(n))
+}
+
+// grow replaces a table that cannot take another key. The caller holds mu.
+func (m *Memory) grow() {
+	if t := m.table.Load(); t.full() {
+		m.table.Store(t.rebuilt())
+		m.swept = 0
+	}
+}
+
+// drop removes a node. The caller holds mu.
+func (m *Memory) drop(n *node) {
+	m.unlink(n)
+	m.table.Load().remove(n.key())
+}
+
+// unlink takes a node out of its queue and out of the account, but leaves it in
+// the table. The caller holds mu.
+func (m *Memory) unlink(n *node) {
+	n.in.remove(n)
+	m.bytes -= n.size
+	m.entries -= len(n.variants())
+}
+
+func usefulOf(n *node, now time.Time) []*store.Entry {
+	useful := make([]*store.Entry, 0, len(n.variants()))
+	for _, e := range n.variants() {
+		if e.Useful(now) {
+			useful = append(useful, e)
+		}
+	}
+	return useful
+}
+
+// pack returns what fn makes of the entries, in the form that is stored.
+func pack(key *cachepolicy.Key, entries []*store.Entry, fn func([]*store.Entry) []*store.Entry) ([]*store.Entry, error) {
+	var packed []*store.Entry
+	for _, e := range fn(slices.Clone(entries)) {
+		switch {
+		case e.Key.Canonical != key.Canonical || e.Key.Hash != key.Hash:
+			return nil, ErrForeignKey
+		case !e.Body.Whole():
+			return nil, store.ErrNotWhole
+		case !slices.Contains(entries, e):
+			e = e.Packed()
+		}
+		packed = append(packed, e)
+	}
+	return packed, nil
 }

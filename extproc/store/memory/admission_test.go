@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/store/storetest"
+)
+
+// room returns a limit for n entries with 1 KiB of body.
+func room(n int64) int64 {
+	return n * newNode([]*store.Entry{storetest.Entry("/hot/000", kibibyte()).Packed()}).size
+}
+
+func kibibyte() string { return string(make([]byte, 1<<10)) }
+
+// fetch gets a path or, on a miss, puts it, and reports whether it was a hit.
+func fetch(t *testing.T, m *Memory, path string) bool {
+	t.Helper()
+	if has(t, m, path, storetest.Epoch()) {
+		return true
+	}
+	mustPut(t, m, storetest.Entry(path, kibibyte()), storetest.Epoch())
+	return false
+}
+
+// TestScanDoesNotDisplaceWhatIsInUse: three of four requests are for keys that
+// never come again; the others must hit all the same.
+func TestScanDoesNotDisplaceWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	const capacity, hot, rounds = 400, 200, 40_000
+	m := New(Options{Limit: room(capacity)})
+	random := rand.New(rand.NewPCG(1, 2))
+	hits, reads := 0, 0
+	for i := range rounds {
+		if i%4 != 0 {
+			fetch(t, m, fmt.Sprintf("/scan/%05d", i))
+			continue
+		}
+		hit := fetch(t, m, fmt.Sprintf("/hot/%03d", random.IntN(hot)))
+		if i > rounds/4 {
+			reads++
+			if hit {
+				hits++
+			}
+		}
+	}
+	if ratio := float64(hits) / float64(reads); ratio < 0.99 {
+		t.Errorf("hit ratio of the keys in use is %.3f, want at least 0.99", ratio)
+	}
+	if err := check(m); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeyThatComesBackIsAdmitted: a key evicted from the small queue goes to main
+// when it is stored again soon, and outlives a scan there.
+func TestKeyThatComesBackIsAdmitted(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Limit: room(100)})
+	mustPut(t, m, storetest.Entry("/back", kibibyte()), storetest.Epoch())
+	key := storetest.Key("/back")
+	for scan := 0; m.table.Load().find(&key) != nil; scan++ { // Get would count as a visit
+		if scan > 1000 {
+			t.Fatal("the key survives a scan of a thousand others")
+		}
+		mustPut(t, m, storetest.Entry(fmt.Sprintf("/scan/%d", scan), kibibyte()), storetest.Epoch())
+	}
+	mustPut(t, m, storetest.Entry("/back", kibibyte()), storetest.Epoch())
+	if n := m.table.Load().find(&key); n.in != &m.main {
+		t.Error("a key that came back is not in the main queue")
+	}
+}
+
+// TestEvictionWorkIsBounded: an eviction among visited nodes passes over a bounded
+// number of them.
+func TestEvictionWorkIsBounded(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Limit: room(4 * maxReprieves)})
+	for i := range 4 * maxReprieves {
+		path := fmt.Sprintf("/hot/%03d", i)
+		fetch(t, m, path)
+		fetch(t, m, path)
+	}
+	visited := func() (n int) {
+		for i := range m.table.Load().slots {
+			if node := m.table.Load().slots[i].Load(); node != nil && node != m.table.Load().gone && node.visits.Load() > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	before, evicted := visited(), m.Stats().Evicted.Capacity
+	mustPut(t, m, storetest.Entry("/one/more", kibibyte()), storetest.Epoch())
+	if got := m.Stats().Evicted.Capacity - evicted; got != 1 {
+		t.Errorf("one more entry evicted %d", got)
+	}
+	if got := before - visited(); got > maxReprieves+1 {
+		t.Errorf("one eviction passed over %d nodes", got)
+	}
+}
