@@ -98,6 +98,30 @@ func TestTally(t *testing.T) {
 	}
 }
 
+func TestWriteSideBySide(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := WriteSideBySide(&out, small(), []Measurement{
+		{Subject: "weir", Results: Results{"a": passed(), "b": passed(), "q": passed()}},
+		{Subject: "nginx", Results: Results{"b": passed()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	want := [][]string{
+		{"category", "of", "weir", "nginx"},
+		{"one", "2", "1", "0", "1", "1", "0", "0", "0", "0"},
+		{"two", "1", "0", "3", "0", "0", "1", "0", "0", "0"},
+		{"total", "3", "1", "3", "1", "1", "1", "0", "0", "0"},
+	}
+	for i, fields := range want {
+		if diff := cmp.Diff(fields, strings.Fields(lines[i])); diff != "" {
+			t.Errorf("line %d (-want +got)\n%s", i, diff)
+		}
+	}
+}
+
 func TestParseResults(t *testing.T) {
 	t.Parallel()
 	const document = "{\n  \"a\": true,\n  \"b\": [\n    \"Setup\",\n    \"retry\"\n  ]\n}\n"

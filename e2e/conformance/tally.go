@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -63,4 +64,33 @@ func WriteTally(w io.Writer, rows []Row) error {
 		fmt.Fprintln(t, "\t")
 	}
 	return t.Flush()
+}
+
+// WriteSideBySide prints what several subjects passed of each category: required, optional, and checks answered yes.
+func WriteSideBySide(w io.Writer, s *Suite, measured []Measurement) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	columns := make([][]Row, len(measured))
+	fmt.Fprint(t, "category\tof")
+	for i, m := range measured {
+		columns[i] = Tally(s, Judge(s, m.Results))
+		fmt.Fprint(t, "\t", m.Subject)
+	}
+	fmt.Fprintln(t, "\t")
+	kinds := []Kind{Required, Optimal, Check}
+	for i, row := range Tally(s, Verdicts{}) {
+		fmt.Fprintf(t, "%s\t%s", row.Category, perKind(kinds, func(k Kind) int { return row.Counts[k].Total() }))
+		for _, rows := range columns {
+			fmt.Fprintf(t, "\t%s", perKind(kinds, func(k Kind) int { return rows[i].Counts[k].Passed }))
+		}
+		fmt.Fprintln(t, "\t")
+	}
+	return t.Flush()
+}
+
+func perKind(kinds []Kind, count func(Kind) int) string {
+	var b strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "%4d", count(k))
+	}
+	return b.String()
 }

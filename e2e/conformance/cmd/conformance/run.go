@@ -106,6 +106,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
+	if len(measured) > 1 {
+		fmt.Fprintln(stdout, "\nSide by side: required, optional, checks answered yes")
+		if err := conformance.WriteSideBySide(stdout, suite, measured); err != nil {
+			return err
+		}
+	}
 	if err := writeResults(filepath.Join(files.Root, o.out), measured); err != nil {
 		return err
 	}
