@@ -135,7 +135,8 @@ func TestStampsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				a := added{
-					kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")), mode: Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
+					kind:      Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")),
+					mode:      Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
 					namespace: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "in"),
 				}
 				if a.kind != ByAll {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -150,7 +151,8 @@ func TestBodyBytes(t *testing.T) {
 	}
 	b.End()
 	for _, c := range []struct{ off, n int64 }{
-		{0, 0}, {0, 1}, {0, 160_000}, {65_530, 12}, {65_536, 65_536}, {159_999, 50}, {160_000, 1}, {0, 1 << 62}, {-1, 5},
+		{0, 0}, {0, 1}, {0, 160_000}, {65_530, 12}, {65_536, 65_536},
+		{159_999, 50}, {160_000, 1}, {0, 1 << 62}, {-1, 5},
 	} {
 		var want []byte
 		if c.off >= 0 && c.off < 160_000 {
@@ -235,7 +237,8 @@ func TestBodyModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
-				p := bytes.Repeat([]byte{byte(len(content)), byte(len(content) >> 8)}, rapid.IntRange(0, size/2).Draw(t, "n"))
+				mark := []byte{byte(len(content)), byte(len(content) >> 8)}
+				p := bytes.Repeat(mark, rapid.IntRange(0, size/2).Draw(t, "n"))
 				content = append(content, p...)
 				if err := b.Append(p); err != nil {
 					t.Fatal(err)
@@ -285,4 +288,45 @@ func TestBodyManyReaders(t *testing.T) {
 	}
 	b.End()
 	wg.Wait()
+}
+
+// BenchmarkBodyTailers is the cost of one append of 16 KiB to a body that many
+// readers tail, until the last of them has it.
+func BenchmarkBodyTailers(b *testing.B) {
+	for _, readers := range []int{0, 1, 250, 5000} {
+		b.Run(strconv.Itoa(readers), func(b *testing.B) {
+			body := NewBody(-1)
+			var wg, seen sync.WaitGroup
+			for range readers {
+				wg.Go(func() {
+					for i := 0; ; {
+						chunk, state, changed := body.Next(i)
+						switch {
+						case chunk != nil:
+							i++
+							seen.Done()
+						case state == BodyOpen:
+							<-changed
+						default:
+							return
+						}
+					}
+				})
+			}
+			p := make([]byte, 16<<10)
+			b.ReportAllocs()
+			for b.Loop() {
+				seen.Add(readers)
+				if err := body.Append(p); err != nil {
+					b.Fatal(err)
+				}
+				seen.Wait()
+				if body.Len() == 1024*int64(len(p)) {
+					body.Trim(int64(len(p)))
+				}
+			}
+			body.End()
+			wg.Wait()
+		})
+	}
 }

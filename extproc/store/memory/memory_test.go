@@ -195,7 +195,9 @@ func TestUpdateChecksWhatItIsGiven(t *testing.T) {
 		ErrForeignKey:     storetest.Entry("/b", "b"),
 		store.ErrNotWhole: {Key: key, Body: store.NewBody(-1)},
 	} {
-		err := m.Update(t.Context(), &key, storetest.Epoch(), func([]*store.Entry) []*store.Entry { return []*store.Entry{bad} })
+		err := m.Update(t.Context(), &key, storetest.Epoch(), func([]*store.Entry) []*store.Entry {
+			return []*store.Entry{bad}
+		})
 		if !errors.Is(err, want) {
 			t.Errorf("Update = %v, want %v", err, want)
 		}

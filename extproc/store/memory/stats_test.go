@@ -3,8 +3,6 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -66,88 +64,10 @@ func TestEvictionReasons(t *testing.T) {
 		t.Errorf("capacity evictions: %d, want at least 5", s.Evicted.Capacity)
 	}
 	s.Evicted.Capacity = 0
-	if diff := cmp.Diff(Evictions{Replaced: 3, Variants: 1, Deleted: 2, Expired: 1}, s.Evicted); diff != "" || s.Rejected != 3 {
+	want := Evictions{Replaced: 3, Variants: 1, Deleted: 2, Expired: 1}
+	if diff := cmp.Diff(want, s.Evicted); diff != "" || s.Rejected != 3 {
 		t.Errorf("rejected %d, want 3; evictions (-want +got):\n%s", s.Rejected, diff)
 	}
-}
-
-// list pages through the whole store.
-func list(t *testing.T, m *Memory, limit int) (paths []string, longest int) {
-	t.Helper()
-	for after := ""; ; {
-		page, next, err := m.Page(after, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		longest = max(longest, len(page))
-		for _, e := range page {
-			paths = append(paths, e.URI)
-		}
-		if next == "" {
-			return paths, longest
-		}
-		after = next
-	}
-}
-
-func TestPageListsEachEntryOnce(t *testing.T) {
-	t.Parallel()
-	m := New(Options{Limit: 64 << 20})
-	var want []string
-	for i := range 2000 {
-		e := storetest.Entry(fmt.Sprintf("/%04d", i), "x")
-		mustPut(t, m, e, storetest.Epoch())
-		want = append(want, e.URI)
-	}
-	for _, limit := range []int{1, 100, 5000} {
-		got, longest := list(t, m, limit)
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("pages of %d (-want +got):\n%s", limit, diff)
-		}
-		if longest > limit+200 {
-			t.Errorf("a page of %d has %d entries", limit, longest)
-		}
-	}
-	if _, _, err := m.Page("no cursor", 1); !errors.Is(err, ErrCursor) {
-		t.Errorf("Page with a made-up cursor: %v", err)
-	}
-}
-
-// TestPageWhileTheTableChanges: what is there throughout is listed exactly once,
-// although the table grows, fills with gone slots and shrinks meanwhile.
-func TestPageWhileTheTableChanges(t *testing.T) {
-	t.Parallel()
-	m := New(Options{Limit: 64 << 20})
-	var want []string
-	for i := range 500 {
-		e := storetest.Entry(fmt.Sprintf("/stays/%03d", i), "x")
-		mustPut(t, m, e, storetest.Epoch())
-		want = append(want, e.URI)
-	}
-	var writing sync.WaitGroup
-	writing.Go(func() {
-		for round := range 4 {
-			for i := range 3000 {
-				mustPut(t, m, storetest.Entry(fmt.Sprintf("/goes/%d/%d", round, i), "x"), storetest.Epoch())
-			}
-			for i := range 3000 {
-				key := storetest.Key(fmt.Sprintf("/goes/%d/%d", round, i))
-				if err := m.Delete(t.Context(), &key); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	})
-	for range 20 {
-		got, _ := list(t, m, 10)
-		got = slices.DeleteFunc(got, func(uri string) bool { return uri[:len("https://example.com/g")] == "https://example.com/g" })
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("(-want +got):\n%s", diff)
-		}
-	}
-	writing.Wait()
 }
 
 // TestAccountModel drives a store that is always full with random operations:

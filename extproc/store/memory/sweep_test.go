@@ -27,7 +27,8 @@ func TestRunRemovesWhatExpired(t *testing.T) {
 		go m.Run(ctx, time.Second)
 		for i := range 100 {
 			for j := range 100 {
-				mustPut(t, m, lasting(fmt.Sprintf("/%d/%d", i, j), time.Duration(i+1)*time.Second+time.Millisecond, time.Now()), time.Now())
+				life := time.Duration(i+1)*time.Second + time.Millisecond
+				mustPut(t, m, lasting(fmt.Sprintf("/%d/%d", i, j), life, time.Now()), time.Now())
 			}
 		}
 		for i := range 100 {

@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weirproxy/weir/extproc/store/storetest"
+)
+
+// list pages through the whole store.
+func list(t *testing.T, m *Memory, limit int) (paths []string, longest int) {
+	t.Helper()
+	for after := ""; ; {
+		page, next, err := m.Page(after, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, len(page))
+		for _, e := range page {
+			paths = append(paths, e.URI)
+		}
+		if next == "" {
+			return paths, longest
+		}
+		after = next
+	}
+}
+
+func TestPageListsEachEntryOnce(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Limit: 64 << 20})
+	var want []string
+	for i := range 2000 {
+		e := storetest.Entry(fmt.Sprintf("/%04d", i), "x")
+		mustPut(t, m, e, storetest.Epoch())
+		want = append(want, e.URI)
+	}
+	for _, limit := range []int{1, 100, 5000} {
+		got, longest := list(t, m, limit)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pages of %d (-want +got):\n%s", limit, diff)
+		}
+		if longest > limit+200 {
+			t.Errorf("a page of %d has %d entries", limit, longest)
+		}
+	}
+	if _, _, err := m.Page("no cursor", 1); !errors.Is(err, ErrCursor) {
+		t.Errorf("Page with a made-up cursor: %v", err)
+	}
+}
+
+// TestPageWhileTheTableChanges: what is there throughout is listed exactly once,
+// although the table grows, fills with gone slots and shrinks meanwhile.
+func TestPageWhileTheTableChanges(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Limit: 64 << 20})
+	var want []string
+	for i := range 500 {
+		e := storetest.Entry(fmt.Sprintf("/stays/%03d", i), "x")
+		mustPut(t, m, e, storetest.Epoch())
+		want = append(want, e.URI)
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for round := range 4 {
+			for i := range 3000 {
+				mustPut(t, m, storetest.Entry(fmt.Sprintf("/goes/%d/%d", round, i), "x"), storetest.Epoch())
+			}
+			for i := range 3000 {
+				key := storetest.Key(fmt.Sprintf("/goes/%d/%d", round, i))
+				if err := m.Delete(t.Context(), &key); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	for range 20 {
+		got, _ := list(t, m, 10)
+		got = slices.DeleteFunc(got, func(uri string) bool { return strings.Contains(uri, "/goes/") })
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+	writing.Wait()
+}
