@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"reflect"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3" //nolint:depguard // its nodes know their lines, which sigs.k8s.io/yaml's do not
@@ -57,7 +55,7 @@ func Decode(file string, data []byte) ([]*Document, []FileError) {
 			return docs, errs
 		}
 		if err != nil {
-			return docs, append(errs, syntaxError(file, err))
+			return docs, append(errs, syntaxError(file, data, err))
 		}
 		if len(node.Content) == 0 || node.Content[0].ShortTag() == "!!null" {
 			continue // an empty document
@@ -70,26 +68,15 @@ func Decode(file string, data []byte) ([]*Document, []FileError) {
 	}
 }
 
-// syntaxError takes the line out of a YAML error, which has it in its text only.
-func syntaxError(file string, err error) FileError {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text)
-	if m == nil {
-		return FileError{File: file, Reason: "not YAML: " + text}
-	}
-	line, _ := strconv.Atoi(m[1])
-	return FileError{File: file, Line: line, Reason: "not YAML: " + strings.TrimPrefix(text, m[0])}
-}
-
 func decodeDocument(file string, root *yaml.Node) (*Document, []FileError) {
 	doc := &Document{File: file, Policy: &v1alpha1.CachePolicy{}, lines: map[string]int{"": root.Line}}
 	if errs := doc.checkKind(root); len(errs) > 0 {
 		return nil, doc.located(errs)
 	}
-	w := &walker{lines: doc.lines}
+	w := &walker{file: file, lines: doc.lines}
 	value := w.value(root, reflect.TypeFor[v1alpha1.CachePolicy](), "")
 	if len(w.errs) > 0 {
-		return nil, doc.located(w.errs)
+		return nil, w.errs
 	}
 	data, err := json.Marshal(value)
 	if err == nil {

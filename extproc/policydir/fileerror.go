@@ -1,6 +1,8 @@
 package policydir
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/weirproxy/weir/cachepolicy"
@@ -41,11 +43,13 @@ func bound(errs []FileError) []FileError {
 		FileError{File: last.File, Line: last.Line, Reason: strconv.Itoa(more) + " more errors from here on"})
 }
 
-// located gives the faults of a document's fields their file and lines.
+// located gives the faults of a document's fields their file and lines, and
+// brings them into the order of the lines.
 func (d *Document) located(errs []cachepolicy.FieldError) []FileError {
 	out := make([]FileError, len(errs))
 	for i, e := range errs {
 		out[i] = FileError{File: d.File, Line: d.Line(e.Path), Path: e.Path, Reason: e.Reason}
 	}
+	slices.SortStableFunc(out, func(a, b FileError) int { return cmp.Compare(a.Line, b.Line) })
 	return out
 }

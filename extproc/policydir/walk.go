@@ -8,19 +8,19 @@ import (
 
 	"go.yaml.in/yaml/v3" //nolint:depguard // its nodes know their lines, which sigs.k8s.io/yaml's do not
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/weirproxy/weir/cachepolicy"
 )
 
 // walker turns YAML nodes into what encoding/json marshals, checks them against
 // the Go type they are for, and notes the line of each field.
 type walker struct {
+	file  string
 	lines map[string]int
-	errs  []cachepolicy.FieldError
+	errs  []FileError
 }
 
+// add reports a fault of the field that was noted last under the path.
 func (w *walker) add(path, reason string) any {
-	w.errs = append(w.errs, cachepolicy.FieldError{Path: path, Reason: reason})
+	w.errs = append(w.errs, FileError{File: w.file, Line: w.lines[path], Path: path, Reason: reason})
 	return nil
 }
 
@@ -64,7 +64,8 @@ func (w *walker) pairs(n *yaml.Node, path string, f func(name, path string, valu
 		key, value := n.Content[i], n.Content[i+1]
 		at := join(path, key.Value)
 		if line, twice := seen[key.Value]; twice {
-			w.add(at, "must not stand twice; it is set in line "+strconv.Itoa(line)+" already")
+			w.errs = append(w.errs, FileError{File: w.file, Line: key.Line, Path: at,
+				Reason: "must not stand twice; it is set in line " + strconv.Itoa(line) + " already"})
 			continue
 		}
 		seen[key.Value] = key.Line
