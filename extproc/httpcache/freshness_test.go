@@ -19,7 +19,8 @@ func TestStatedLifetime(t *testing.T) {
 		{"no-store states no lifetime", []string{"Cache-Control: no-store"}, none, ""},
 		{"max-age", []string{"Cache-Control: max-age=60"}, 60, SourceMaxAge},
 		{"s-maxage beats max-age", []string{"Cache-Control: max-age=60, s-maxage=5"}, 5, SourceSMaxAge},
-		{"a longer s-maxage too", []string{"Cache-Control: s-maxage=600, max-age=0", "Expires: " + at(-10)}, 600, SourceSMaxAge},
+		{"a longer s-maxage too", []string{"Cache-Control: s-maxage=600, max-age=0", "Expires: " + at(-10)}, 600,
+			SourceSMaxAge},
 		{"max-age beats a past Expires", []string{"Cache-Control: max-age=60", "Expires: " + at(-10)}, 60, SourceMaxAge},
 		{"and an invalid one", []string{"Cache-Control: max-age=60", "Expires: 0"}, 60, SourceMaxAge},
 		{"max-age=0 beats a future Expires", []string{"Cache-Control: max-age=0", "Expires: " + at(60)}, 0, SourceMaxAge},
@@ -40,7 +41,8 @@ func TestStatedLifetime(t *testing.T) {
 		{"targeted s-maxage", []string{"CDN-Cache-Control: max-age=5, s-maxage=6"}, 6, SourceTargeted},
 		{"targeted without a lifetime: Expires does not count",
 			[]string{"CDN-Cache-Control: must-revalidate", "Cache-Control: max-age=60", "Expires: " + at(60)}, none, ""},
-		{"targeted and negative", []string{"CDN-Cache-Control: max-age=-5", "Cache-Control: max-age=60"}, 0, SourceTargeted},
+		{"targeted and negative", []string{"CDN-Cache-Control: max-age=-5", "Cache-Control: max-age=60"}, 0,
+			SourceTargeted},
 		{"targeted and invalid", []string{"CDN-Cache-Control: &&", "Cache-Control: max-age=60"}, 60, SourceMaxAge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,11 +30,7 @@ func InvalidatedBy(req *Request, resp *Response) []Target {
 	if !IsUnsafe(req.Method) || resp.Status < 200 || resp.Status > 399 {
 		return nil
 	}
-	self := Target{
-		Scheme:    strings.ToLower(req.Scheme),
-		Authority: normalAuthority(req.Scheme, req.Authority),
-		Path:      req.Path,
-	}
+	self := TargetOf(req)
 	targets := []Target{self}
 	base, err := url.ParseRequestURI(req.Path)
 	if err != nil || !strings.HasPrefix(req.Path, "/") {

@@ -93,3 +93,9 @@ func TestNormalAuthority(t *testing.T) {
 		wantEqual(t, tt.scheme+" "+tt.in, normalAuthority(tt.scheme, tt.in), tt.want)
 	}
 }
+
+func TestTargetOf(t *testing.T) {
+	t.Parallel()
+	req := &Request{Method: "GET", Scheme: "HTTPS", Authority: "A.Test:443", Path: "/X?y"}
+	wantEqual(t, "TargetOf", TargetOf(req).String(), "https://a.test/X?y")
+}

@@ -70,7 +70,8 @@ func TestParseRange(t *testing.T) {
 			t.Errorf("ParseRange(%.40q) = %v, %v, want %v, %v", tt.value, ranges, outcome, tt.want, tt.outcome)
 		}
 	}
-	if ranges, outcome := ParseRange("bytes="+apart(maxRanges), 1000); outcome != RangePartial || len(ranges) != maxRanges {
+	if ranges, outcome := ParseRange("bytes="+apart(maxRanges),
+		1000); outcome != RangePartial || len(ranges) != maxRanges {
 		t.Errorf("%d ranges: %v, %v", maxRanges, ranges, outcome)
 	}
 }

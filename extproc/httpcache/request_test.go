@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -118,4 +119,24 @@ func TestOnlyIfCached(t *testing.T) {
 	wantEqual(t, "honoured", OnlyIfCached(req, &Rules{HonorRequestDirectives: true}), true)
 	wantEqual(t, "ignored", OnlyIfCached(req, &Rules{}), false)
 	wantEqual(t, "absent", OnlyIfCached(get(), &Rules{HonorRequestDirectives: true}), false)
+}
+
+// RFC 9110 §7.8, §9.3.6.
+func TestTunnels(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		method string
+		lines  []string
+		want   bool
+	}{
+		{"GET", nil, false},
+		{"GET", []string{"Upgrade: websocket", "Connection: Upgrade"}, true},
+		{"POST", []string{"Upgrade: foo", "Content-Length: 9"}, true},
+		{"POST", []string{"Content-Length: 9", "Content-Type: application/grpc"}, true},
+		{"POST", []string{"Content-Type: application/json", "Content-Length: 9", "Connection: close"}, false},
+		{"CONNECT", nil, true},
+	} {
+		req := &Request{Method: tt.method, Header: fields(tt.lines...)}
+		wantEqual(t, tt.method+" "+strings.Join(tt.lines, ", "), Tunnels(req), tt.want)
+	}
 }

@@ -48,28 +48,40 @@ func TestMayStoreResponse(t *testing.T) {
 		{name: "max-age", resp: ok("Cache-Control: max-age=60"), want: ReasonStorable},
 		{name: "max-age=0", resp: ok("Cache-Control: max-age=0"), want: ReasonStorable},
 		{name: "§5.2.2.5", resp: ok("Cache-Control: no-store, max-age=60", "Expires: "+at(60)), want: ReasonNoStore},
-		{name: "§5.2.2.5, on its own line", resp: ok("Cache-Control: max-age=60", "Cache-Control: nO-StOrE"), want: ReasonNoStore},
+		{name: "§5.2.2.5, on its own line", resp: ok("Cache-Control: max-age=60", "Cache-Control: nO-StOrE"),
+			want: ReasonNoStore},
 		{name: "§5.2.2.7", resp: ok("Cache-Control: private, max-age=60"), want: ReasonPrivate},
 		{name: "§5.2.2.7, beside public", resp: ok("Cache-Control: public, private"), want: ReasonPrivate},
 		{name: "§5.2.2.7, qualified", resp: ok(`Cache-Control: private="a", max-age=60`), want: ReasonStorable},
 		{name: "§5.2.2.4, with a validator", resp: ok("Cache-Control: no-cache", `ETag: "a"`), want: ReasonStorable},
-		{name: "§5.2.2.4, with a date", resp: ok("Cache-Control: no-cache", "Last-Modified: "+at(-9)), want: ReasonStorable},
+		{name: "§5.2.2.4, with a date", resp: ok("Cache-Control: no-cache", "Last-Modified: "+at(-9)),
+			want: ReasonStorable},
 		{name: "§5.2.2.4, without", resp: ok("Cache-Control: no-cache, max-age=60"), want: ReasonNoCacheNoValidator},
-		{name: "§5.2.2.4, with an invalid date", resp: ok("Cache-Control: no-cache", "Last-Modified: x"), want: ReasonNoCacheNoValidator},
+		{name: "§5.2.2.4, with an invalid date", resp: ok("Cache-Control: no-cache", "Last-Modified: x"),
+			want: ReasonNoCacheNoValidator},
 		{name: "§5.2.2.4, qualified", resp: ok(`Cache-Control: no-cache="a", max-age=60`), want: ReasonStorable},
-		{name: "RFC 9213 §2.2: targeted no-store", resp: ok("CDN-Cache-Control: no-store", "Cache-Control: max-age=60"), want: ReasonNoStore},
-		{name: "RFC 9213 §2.2: targeted private", resp: ok("CDN-Cache-Control: private", "Cache-Control: max-age=60"), want: ReasonPrivate},
-		{name: "RFC 9213 §2.2: it beats no-store", resp: ok("CDN-Cache-Control: max-age=60", "Cache-Control: no-store"), want: ReasonStorable},
-		{name: "RFC 9213 §2.1: unless it is invalid", resp: ok(`CDN-Cache-Control: max-age="60"`, "Cache-Control: no-store"), want: ReasonNoStore},
+		{name: "RFC 9213 §2.2: targeted no-store", resp: ok("CDN-Cache-Control: no-store",
+			"Cache-Control: max-age=60"), want: ReasonNoStore},
+		{name: "RFC 9213 §2.2: targeted private", resp: ok("CDN-Cache-Control: private", "Cache-Control: max-age=60"),
+			want: ReasonPrivate},
+		{name: "RFC 9213 §2.2: it beats no-store", resp: ok("CDN-Cache-Control: max-age=60",
+			"Cache-Control: no-store"), want: ReasonStorable},
+		{name: "RFC 9213 §2.1: unless it is invalid", resp: ok(`CDN-Cache-Control: max-age="60"`,
+			"Cache-Control: no-store"), want: ReasonNoStore},
 		{name: "§4.1: Vary", resp: ok("Vary: a, b"), want: ReasonStorable},
 		{name: "§4.1: Vary *", resp: ok("Cache-Control: max-age=60", "Vary: a", "Vary: *"), want: ReasonVaryAny},
-		{name: "Pragma in a response means nothing (§5.4)", resp: ok("Cache-Control: max-age=60", "Pragma: no-cache"), want: ReasonStorable},
-		{name: "events", resp: ok("Content-Type: Text/Event-Stream; charset=utf-8", "Cache-Control: max-age=60"), want: ReasonEventStream},
+		{name: "Pragma in a response means nothing (§5.4)", resp: ok("Cache-Control: max-age=60", "Pragma: no-cache"),
+			want: ReasonStorable},
+		{name: "events", resp: ok("Content-Type: Text/Event-Stream; charset=utf-8", "Cache-Control: max-age=60"),
+			want: ReasonEventStream},
 		{name: "frames", resp: ok("Content-Type: multipart/x-mixed-replace;boundary=x"), want: ReasonEventStream},
-		{name: "RFC 9110 §14.4: a range in a 200", resp: ok("Cache-Control: max-age=60", "Content-Range: bytes 0-9/100"), want: ReasonPartial},
+		{name: "RFC 9110 §14.4: a range in a 200", resp: ok("Cache-Control: max-age=60",
+			"Content-Range: bytes 0-9/100"), want: ReasonPartial},
 		{name: "RFC 9110 §14.4: of unknown size", resp: ok("Content-Range: Bytes 0-9/*"), want: ReasonPartial},
-		{name: "RFC 9110 §14.4: no range of bytes", resp: ok("Cache-Control: max-age=60", "Content-Range: 0-9/100"), want: ReasonStorable},
-		{name: "RFC 9110 §14.4: nonsense", resp: ok("Cache-Control: max-age=60", "Content-Range: deadbeef"), want: ReasonStorable},
+		{name: "RFC 9110 §14.4: no range of bytes", resp: ok("Cache-Control: max-age=60", "Content-Range: 0-9/100"),
+			want: ReasonStorable},
+		{name: "RFC 9110 §14.4: nonsense", resp: ok("Cache-Control: max-age=60", "Content-Range: deadbeef"),
+			want: ReasonStorable},
 	})
 }
 
@@ -101,7 +113,8 @@ func TestMayStoreStatus(t *testing.T) {
 // RFC 9111 §5.2.2.3.
 func TestMayStoreMustUnderstand(t *testing.T) {
 	t.Parallel()
-	const both, alone = "Cache-Control: max-age=60, no-store, must-understand", "Cache-Control: max-age=60, must-understand"
+	const both, alone = "Cache-Control: max-age=60, no-store, must-understand",
+		"Cache-Control: max-age=60, must-understand"
 	runStoreCases(t, []storeCase{
 		{name: "understood: no-store does not count", resp: response(200, both), want: ReasonMustUnderstand},
 		{name: "understood, 404", resp: response(404, both), want: ReasonMustUnderstand},
@@ -128,24 +141,35 @@ func TestMayStoreRequest(t *testing.T) {
 		{name: "§3.5: Authorization", req: auth, resp: fresh, want: ReasonAuthorization},
 		{name: "§3.5: public", req: auth, resp: ok("Cache-Control: public, max-age=60"), want: ReasonStorable},
 		{name: "§3.5: s-maxage", req: auth, resp: ok("Cache-Control: s-maxage=60"), want: ReasonStorable},
-		{name: "§3.5: must-revalidate", req: auth, resp: ok("Cache-Control: max-age=60, must-revalidate"), want: ReasonStorable},
-		{name: "§3.5: proxy-revalidate is not named there", req: auth, resp: ok("Cache-Control: max-age=60, proxy-revalidate"), want: ReasonAuthorization},
+		{name: "§3.5: must-revalidate", req: auth, resp: ok("Cache-Control: max-age=60, must-revalidate"),
+			want: ReasonStorable},
+		{name: "§3.5: proxy-revalidate is not named there", req: auth,
+			resp: ok("Cache-Control: max-age=60, proxy-revalidate"), want: ReasonAuthorization},
 		{name: "§3.5: a malformed s-maxage", req: auth, resp: ok("Cache-Control: s-maxage=x"), want: ReasonAuthorization},
-		{name: "§3.5: a malformed public", req: auth, resp: ok("Cache-Control: public; s-maxage=60"), want: ReasonAuthorization},
-		{name: "§3.5: Vary does not help", req: auth, resp: ok("Cache-Control: max-age=60", "Vary: Authorization"), want: ReasonAuthorization},
-		{name: "§3.5: public in a targeted field", req: auth, resp: ok("CDN-Cache-Control: public, max-age=60"), want: ReasonStorable},
-		{name: "§3.5: public where a targeted field decides", req: auth, resp: ok("CDN-Cache-Control: max-age=60", "Cache-Control: public"), want: ReasonAuthorization},
-		{name: "§3.5: IgnoreAll does not lift it", req: auth, resp: fresh, rules: Rules{Origin: OriginIgnoreAll}, want: ReasonAuthorization},
+		{name: "§3.5: a malformed public", req: auth, resp: ok("Cache-Control: public; s-maxage=60"),
+			want: ReasonAuthorization},
+		{name: "§3.5: Vary does not help", req: auth, resp: ok("Cache-Control: max-age=60", "Vary: Authorization"),
+			want: ReasonAuthorization},
+		{name: "§3.5: public in a targeted field", req: auth, resp: ok("CDN-Cache-Control: public, max-age=60"),
+			want: ReasonStorable},
+		{name: "§3.5: public where a targeted field decides", req: auth, resp: ok("CDN-Cache-Control: max-age=60",
+			"Cache-Control: public"), want: ReasonAuthorization},
+		{name: "§3.5: IgnoreAll does not lift it", req: auth, resp: fresh, rules: Rules{Origin: OriginIgnoreAll},
+			want: ReasonAuthorization},
 
 		{name: "a cookie, the origin states a lifetime", rules: cookie, resp: fresh, want: ReasonStorable},
 		{name: "a cookie, Expires", rules: cookie, resp: ok("Expires: " + at(60)), want: ReasonStorable},
 		{name: "a cookie, public", rules: cookie, resp: ok("Cache-Control: public"), want: ReasonStorable},
 		{name: "a cookie, nothing stated", rules: cookie, resp: ok(), want: ReasonRequestCookie},
-		{name: "a cookie, a malformed lifetime", rules: cookie, resp: ok("Cache-Control: max-age=x", "Expires: "+at(60)), want: ReasonRequestCookie},
-		{name: "a cookie, ignored", rules: Rules{CookiesOutsideKey: true, IgnoreCookies: true}, resp: ok(), want: ReasonStorable},
-		{name: "a cookie, IgnoreAll", rules: Rules{CookiesOutsideKey: true, Origin: OriginIgnoreAll}, resp: ok(), want: ReasonRequestCookie},
+		{name: "a cookie, a malformed lifetime", rules: cookie, resp: ok("Cache-Control: max-age=x",
+			"Expires: "+at(60)), want: ReasonRequestCookie},
+		{name: "a cookie, ignored", rules: Rules{CookiesOutsideKey: true, IgnoreCookies: true}, resp: ok(),
+			want: ReasonStorable},
+		{name: "a cookie, IgnoreAll", rules: Rules{CookiesOutsideKey: true, Origin: OriginIgnoreAll}, resp: ok(),
+			want: ReasonRequestCookie},
 
-		{name: "§5.2.1.5, honoured", req: get("Cache-Control: no-store"), rules: Rules{HonorRequestDirectives: true}, resp: fresh, want: ReasonRequestNoStore},
+		{name: "§5.2.1.5, honoured", req: get("Cache-Control: no-store"), rules: Rules{HonorRequestDirectives: true},
+			resp: fresh, want: ReasonRequestNoStore},
 		{name: "§5.2.1.5, ignored", req: get("Cache-Control: no-store"), resp: fresh, want: ReasonStorable},
 	})
 }
@@ -155,7 +179,8 @@ func TestMayStoreSetCookie(t *testing.T) {
 	const cc, cookie = "Cache-Control: public, max-age=60", "Set-Cookie: sid=1"
 	runStoreCases(t, []storeCase{
 		{name: "refused", resp: ok(cc, cookie), want: ReasonSetCookie},
-		{name: "refused by IgnoreAll too", resp: ok(cc, cookie), rules: Rules{Origin: OriginIgnoreAll}, want: ReasonSetCookie},
+		{name: "refused by IgnoreAll too", resp: ok(cc, cookie), rules: Rules{Origin: OriginIgnoreAll},
+			want: ReasonSetCookie},
 		{name: "stripped", resp: ok(cc, cookie), rules: Rules{StripSetCookie: true}, want: ReasonStorable},
 		{name: "excluded by the origin", resp: ok(cc+`, no-cache="set-cookie"`, cookie), want: ReasonStorable},
 		{name: "kept private by the origin", resp: ok(cc+`, private="Set-Cookie"`, cookie), want: ReasonStorable},
@@ -166,7 +191,8 @@ func TestMayStoreSetCookie(t *testing.T) {
 func TestMayStoreOriginModes(t *testing.T) {
 	t.Parallel()
 	freshness, all := Rules{Origin: OriginIgnoreFreshness}, Rules{Origin: OriginIgnoreAll}
-	for cc, want := range map[string]Reason{"no-store": ReasonNoStore, "private": ReasonPrivate, "no-cache": ReasonNoCacheNoValidator} {
+	for cc, want := range map[string]Reason{"no-store": ReasonNoStore, "private": ReasonPrivate,
+		"no-cache": ReasonNoCacheNoValidator} {
 		resp := ok("Cache-Control: " + cc)
 		runStoreCases(t, []storeCase{
 			{name: cc + ", IgnoreFreshness", resp: resp, rules: freshness, want: want},
@@ -241,6 +267,7 @@ func TestCredentialsForbidReuse(t *testing.T) {
 		if reason != tt.want || forbidden != (tt.want != "") {
 			t.Errorf("%s: %v %q, want %q", tt.name, forbidden, reason, tt.want)
 		}
-		wantEqual(t, tt.name+": CarriesCredentials", CarriesCredentials(tt.req, &tt.rules), tt.name != "none" && tt.name != "a cookie in the key")
+		wantEqual(t, tt.name+": CarriesCredentials", CarriesCredentials(tt.req, &tt.rules),
+			tt.name != "none" && tt.name != "a cookie in the key")
 	}
 }

@@ -104,7 +104,7 @@ func appendNormalised(dst []byte, req Fields, name string) ([]byte, bool) {
 			continue
 		}
 		if present {
-			n.comma()
+			dst = n.comma(dst)
 		}
 		present = true
 		dst = n.line(dst, req[i].Value)
