@@ -136,6 +136,9 @@ func freshen(f *fetched) *store.Entry {
 	age := httpcache.Response{Status: 200, Header: f.resp.Header}
 	e := newEntry(&g, &v, lifetime(&g, &v))
 	e.InitialAge = httpcache.InitialAge(&age, f.asked, f.now)
+	if f.stored.Cost > 0 {
+		e.Cost = f.stored.Cost // to validate costs less than to make
+	}
 	e.Vary, e.VaryValues, e.Body = f.stored.Vary, f.stored.VaryValues, f.stored.Body
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store"
@@ -43,7 +44,7 @@ func (m *machine) storedStatus(e *store.Entry, o metrics.Outcome, now time.Time)
 // serve answers from the request phase, in the form that the request and Envoy's
 // mode ask for, and ends the stream.
 func (m *machine) serve(e *store.Entry, o metrics.Outcome, s httpcache.CacheStatus, now time.Time) {
-	if m.policy.Mode == "Shadow" {
+	if m.policy.Mode == cachepolicy.ModeShadow {
 		m.pass(metrics.OutcomeShadow)
 		return
 	}

@@ -33,6 +33,8 @@ const (
 	opRefresh
 	// opTryLead leads the flight id unless somebody does; the answer is onTryLead.
 	opTryLead
+	// opAdmit asks for a turn at the origin; the answer is onAdmit.
+	opAdmit
 	// opLeave leaves the flight that is followed.
 	opLeave
 	// opTimer asks for onTimer at the given instant; a zero instant cancels.

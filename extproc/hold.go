@@ -36,17 +36,13 @@ func (m *machine) joinDeadline() time.Time {
 // copy may then stand in, or until the wait is over. Envoy is asked once for the
 // time of the longest wait, since it grants one extension per phase.
 func (m *machine) hold(now time.Time) {
-	first := m.rejoins == 0
 	m.state = stateHold
 	wait := m.policy.Coalescing.MaxWait
 	if wait > m.facts.longestHold() {
 		m.emit(effect{op: opNote, note: noteHoldCapped})
 	}
 	end := m.joinDeadline()
-	if first && end.Sub(m.arrived) > usable(m.facts.messageTimeout) {
-		extend := min(end.Sub(m.arrived)+holdMargin, m.facts.maxMessageTimeout)
-		m.send(wire.ExtendTimeout(extend))
-	}
+	m.extendTimeout(end)
 	m.softEnd = false
 	if soft := m.policy.Stale.SoftTimeout; soft > 0 && m.mayServeStale(now) {
 		if at := m.arrived.Add(soft); at.Before(end) {
@@ -56,9 +52,25 @@ func (m *machine) hold(now time.Time) {
 	m.emit(effect{op: opTimer, at: end})
 }
 
+// extendTimeout asks Envoy for the time until end, once: it grants one extension
+// per phase.
+func (m *machine) extendTimeout(end time.Time) {
+	wait := end.Sub(m.arrived)
+	if m.extended || wait <= usable(m.facts.messageTimeout) {
+		return
+	}
+	m.extended = true
+	m.send(wire.ExtendTimeout(min(wait+holdMargin, m.facts.maxMessageTimeout)))
+}
+
 // onTimer ends a hold that brought no news in time.
 func (m *machine) onTimer(now time.Time) {
-	if m.state != stateHold {
+	switch m.state {
+	case stateQueue:
+		m.overflow(now)
+		return
+	case stateHold:
+	default:
 		return
 	}
 	m.emit(effect{op: opLeave})
@@ -83,7 +95,7 @@ func (m *machine) waitedTooLong(now time.Time) {
 		return
 	}
 	m.why.detail = reasonWaitedTooLong
-	m.goOn(roleSolo, now)
+	m.proceed(roleSolo)
 }
 
 // mayServeStale reports whether the stored copy may stand in for an origin that
@@ -115,7 +127,7 @@ func (m *machine) onNews(kind flight.NewsKind, e *store.Entry, now time.Time) {
 	case flight.NewsRejoin:
 		m.rejoin(e, now)
 	case flight.NewsLead:
-		m.goOn(roleLead, now)
+		m.proceed(roleLead)
 	case flight.NewsFailed:
 		m.onFetchFailed(now)
 	default:
@@ -152,7 +164,7 @@ func (m *machine) onFetchFailed(now time.Time) {
 // the request is held: it must be answered at once or the client waits again.
 func (m *machine) onReplyDuringHold(msg *wire.Message, now time.Time) {
 	m.emit(effect{op: opTimer})
-	m.emit(effect{op: opLeave})
+	m.giveUp(reasonWaitedTooLong)
 	if m.mayServeStale(now) {
 		m.replaceWithStale(metrics.OutcomeStaleSlow, msg.Header, now)
 		return

@@ -3,6 +3,7 @@ package extproc
 import (
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/refill"
 	"github.com/weirproxy/weir/extproc/store"
 )
 
@@ -20,4 +21,13 @@ type job struct {
 
 func (m *machine) job() *job {
 	return &job{binding: m.binding, key: m.key, req: m.req, rules: m.rules, vary: m.vary, stored: m.stored}
+}
+
+// detached is the job as nobody's request: without credentials and what else is
+// its client's. The answer belongs to the variant that these fields select.
+func (j *job) detached() *job {
+	out := *j
+	out.req.Header = refill.Sanitize(j.req.Header, j.binding.Policy.Key.Cookies)
+	out.rules = requestRules(j.binding.Policy, &out.req)
+	return &out
 }

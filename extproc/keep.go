@@ -31,6 +31,9 @@ func (s *Service) lookup(ctx context.Context, m *machine) found {
 	default:
 	}
 	f.beta = beta(m.policy)
+	if now := time.Now(); f.soft || !isFresh(r.Entry, now) {
+		f.failing = s.backoff.Waiting(string(flight.VariantID(&m.key, r.Vary.Names, r.Vary.Select(m.req.Header))), now)
+	}
 	return f
 }
 

@@ -23,6 +23,8 @@ const (
 	stateJoin
 	// stateHold: the request is held; a flight's news or a timer goes on from here.
 	stateHold
+	// stateQueue: the request waits for its turn at the origin (originLimits).
+	stateQueue
 	// stateOrigin: the request went on; response_headers come next.
 	stateOrigin
 	// stateCopy: the response is copied as it passes.
@@ -46,8 +48,9 @@ const (
 // facts are what the machine has to know of the process. Read-only.
 type facts struct {
 	messageTimeout, maxMessageTimeout time.Duration
-	// refill reports whether a detached refill is possible.
-	refill bool
+	// refill reports whether a detached refill of a request with this scheme is
+	// possible.
+	refill func(scheme string) bool
 	// draw returns a number uniform in (0, 1].
 	draw func() float64
 	// position returns the current position in the stream of invalidations.
@@ -78,16 +81,17 @@ type machine struct {
 	why forward
 
 	// stored is what the store had: fresh, or stale and kept in case the origin fails.
-	stored  *store.Entry
-	vary    httpcache.Vary
-	rejoins int
-	softEnd bool // the hold ends by softTimeout, not by maxWait
+	stored   *store.Entry
+	vary     httpcache.Vary
+	rejoins  int
+	softEnd  bool // the hold ends by softTimeout, not by maxWait
+	extended bool // Envoy was asked for more time
 
 	role       role
 	validators httpcache.Fields // ours, that were added to the request
-	asked      time.Time // when the request went on
-	birth      uint64    // the invalidation position then
-	pending    *pending  // an answer that waits for the right to be stored
+	asked      time.Time        // when the request went on
+	birth      uint64           // the invalidation position then
+	pending    *pending         // an answer that waits for the right to be stored
 	filling    *store.Entry
 	copied     bool // a body message came: the mode override works
 	collapsed  bool // waited for another's fetch before going on
@@ -132,7 +136,7 @@ func (m *machine) onMessage(msg *wire.Message, now time.Time) {
 		// An answer that Envoy made before the request reached us.
 		m.send(wire.Ack(msg.Kind))
 		m.pass(metrics.OutcomeLocalReply)
-	case m.state == stateHold && msg.Kind == wire.KindResponseHeaders:
+	case m.waits() && msg.Kind == wire.KindResponseHeaders:
 		m.onReplyDuringHold(msg, now)
 	case m.state == stateOrigin && msg.Kind == wire.KindResponseHeaders:
 		m.onResponseHeaders(msg, now)
@@ -164,7 +168,7 @@ func (m *machine) onEnd(clean bool) {
 		m.emit(effect{op: opNote, note: noteOverrideIgnored})
 	}
 	switch {
-	case m.state == stateOrigin && m.role == roleLead, m.state == stateCopy && m.filling != nil:
+	case m.leads(), m.state == stateCopy && m.filling != nil:
 		m.emit(effect{op: opAbandon})
 	default:
 		m.giveUp(reasonClientGone)
@@ -178,12 +182,21 @@ func (m *machine) giveUp(reason httpcache.Reason) {
 	switch {
 	case m.state == stateHold:
 		m.emit(effect{op: opLeave})
-	case m.state == stateOrigin && m.role == roleLead:
+	case m.leads():
 		m.emit(effect{op: opFail, reason: reason})
 	case m.state == stateCopy && m.filling != nil:
 		m.emit(effect{op: opBreak, reason: reason})
 		m.filling = nil
 	}
+}
+
+// waits reports whether the request is held: for a flight or for its turn.
+func (m *machine) waits() bool { return m.state == stateHold || m.state == stateQueue }
+
+// leads reports whether others may wait for this request's answer, which is not
+// there yet.
+func (m *machine) leads() bool {
+	return m.role == roleLead && (m.state == stateOrigin || m.state == stateQueue)
 }
 
 // flightID names the flight of this request: the primary key and, once Vary is

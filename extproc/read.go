@@ -82,7 +82,7 @@ func (m *machine) act(action cachepolicy.ReadAction, failing bool, now time.Time
 			m.serveStored(metrics.OutcomeStaleIfError, now)
 			return
 		}
-		if m.facts.refill && m.holds() {
+		if m.refillable() && m.holds() {
 			m.state = stateJoin
 			m.emit(effect{op: opJoinRefill, id: m.flightID(), at: m.joinDeadline()})
 			return
@@ -102,12 +102,15 @@ func (m *machine) refreshBehind() bool {
 	if m.policy.Mode == cachepolicy.ModeShadow {
 		return true
 	}
-	if m.facts.refill {
+	if m.refillable() {
 		m.emit(effect{op: opRefresh, id: m.flightID()})
 		return true
 	}
 	return !m.carries()
 }
+
+// refillable reports whether a detached fetch can be made of this request.
+func (m *machine) refillable() bool { return m.facts.refill(m.req.Scheme) }
 
 // carries reports whether this request can carry a fetch that is stored: a GET
 // for the whole.
@@ -127,7 +130,7 @@ func (m *machine) onTryLead(won bool, outcome metrics.Outcome, now time.Time) {
 		return
 	}
 	if won {
-		m.goOn(roleLead, now)
+		m.proceed(roleLead)
 		return
 	}
 	m.serveStored(outcome, now)
@@ -156,7 +159,7 @@ func (m *machine) fetch(now time.Time) {
 func (m *machine) onJoin(r flight.Role, now time.Time) {
 	switch r {
 	case flight.RoleLead:
-		m.goOn(roleLead, now)
+		m.proceed(roleLead)
 	case flight.RoleFollow:
 		m.hold(now)
 	case flight.RoleFull:

@@ -20,5 +20,6 @@ const (
 	reasonClientGone        httpcache.Reason = "client-gone"
 	reasonRefillFailed      httpcache.Reason = "refill-failed"
 	reasonRefillStatus      httpcache.Reason = "refill-status"
+	reasonOverflow          httpcache.Reason = "origin-limits"
 	reasonRefillsFull       httpcache.Reason = "refills-full"
 )

@@ -13,58 +13,96 @@ import (
 	"github.com/weirproxy/weir/extproc/wire"
 )
 
-// refresh starts a detached fetch for a key unless somebody fetches it already.
+// refresh starts a detached fetch for a key, unless somebody fetches it already
+// or it failed lately.
 func (s *Service) refresh(id flight.ID, j *job) {
-	lead, won := s.flights.TryLead(id, time.Now())
-	if !won {
+	now := time.Now()
+	if !s.backoff.Try(string(id), s.state(j.binding.Policy).budget, now) {
 		return
 	}
-	if !s.startRefill(lead, j, nil) {
-		lead.Release(false, reasonRefillsFull)
+	if lead, won := s.flights.TryLead(id, now); won {
+		s.startRefill(lead, j, nil)
 	}
+}
+
+// failed notes that the fetch of id failed: the next one has to wait.
+func (s *Service) failed(id flight.ID, now time.Time) {
+	s.backoff.Failed(string(id), 1-s.facts.draw(), now)
 }
 
 // takeOver starts a detached fetch for a flight whose leader went away.
 func (s *Service) takeOver(f *flight.Flight) bool {
 	j, ok := f.Owner().(*job)
-	if !ok || !s.facts.refill {
+	if !ok || !s.facts.refill(j.req.Scheme) || s.ctx.Err() != nil {
 		return false
 	}
-	return s.startRefill(f.Lead(), j, f.Entry())
-}
-
-// startRefill runs a detached fetch that owns lead; false if too many run.
-func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry) bool {
-	select {
-	case s.refills <- struct{}{}:
-	default:
-		s.opts.Metrics.Refill(metrics.RefillDropped)
-		return false
-	}
-	s.running.Go(func() {
-		defer func() { <-s.refills }()
-		defer lead.Close()
-		s.runRefill(lead, j, resume)
-	})
+	s.startRefill(f.Lead(), j, f.Entry())
 	return true
 }
 
-// runRefill makes one detached fetch and stores what it brings.
-func (s *Service) runRefill(lead *flight.Lead, j *job, resume *store.Entry) {
-	ctx, cancel := context.WithCancel(s.ctx)
+// startRefill runs a detached fetch that owns lead.
+func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry) {
+	s.refills.Add(1)
+	s.running.Go(func() {
+		defer s.refills.Add(-1)
+		defer lead.Close()
+		ctx, cancel := context.WithCancel(s.ctx)
+		defer cancel()
+		if unwanted := lead.Unwanted(); unwanted != nil {
+			go func() {
+				select {
+				case <-unwanted:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+		}
+		slot, err := s.admitRefill(ctx, j)
+		if err != nil {
+			s.opts.Metrics.Refill(metrics.RefillDropped)
+			lead.Fail(reasonOverflow)
+			return
+		}
+		defer slot.Release()
+		s.runRefill(ctx, lead, j.detached(), resume)
+	})
+}
+
+// maxRefillWait bounds how long a detached fetch waits for its turn.
+const maxRefillWait = 30 * time.Second
+
+// admitRefill waits for a turn at the origin.
+func (s *Service) admitRefill(ctx context.Context, j *job) (*refill.Slot, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxRefillWait)
 	defer cancel()
-	if unwanted := lead.Unwanted(); unwanted != nil {
-		go func() {
-			select {
-			case <-unwanted:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+	if wait, ok := s.opts.Ramp.Reserve(time.Now(), maxRefillWait); !ok {
+		return nil, refill.ErrQueueFull
+	} else if err := sleep(ctx, wait); err != nil {
+		return nil, err
 	}
+	return s.state(j.binding.Policy).limiter.Acquire(ctx, 0)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// runRefill makes one detached fetch and stores what it brings.
+func (s *Service) runRefill(ctx context.Context, lead *flight.Lead, j *job, resume *store.Entry) {
 	k := &sink{svc: s, ctx: ctx, lead: lead, job: j, resume: resume, birth: s.opts.Stamps.Position()}
 	req := refill.Request{
-		Method: "GET", Scheme: j.req.Scheme, Authority: j.req.Authority, Path: j.req.Path, Header: j.req.Header,
+		Method: "GET", Scheme: j.req.Scheme, Authority: j.req.Authority, Path: j.req.Path,
+		Header: j.req.Header, Cookies: j.binding.Policy.Key.Cookies,
 	}
 	if resume == nil && j.stored != nil {
 		req.Validators = httpcache.Validators(j.stored.Header)
@@ -163,6 +201,13 @@ func (k *sink) end(err error) {
 		k.svc.opts.Logger.Debug("A detached fetch failed", "uri", uriOf(&k.job.req), "error", err)
 		k.fill.abandon()
 		k.lead.Fail(reasonRefillFailed)
+	}
+	switch k.result {
+	case metrics.RefillFailed:
+		k.svc.failed(k.lead.ID(), time.Now())
+	case metrics.RefillStored, metrics.RefillNotModified:
+		k.svc.backoff.Succeeded(string(k.lead.ID()))
+	default:
 	}
 	k.svc.opts.Metrics.Refill(k.result)
 }

@@ -40,8 +40,8 @@ type Options struct {
 	// MessageTimeout and MaxMessageTimeout are what Envoy's filter is configured
 	// with; MaxMessageTimeout 0 says that it grants no extension.
 	MessageTimeout, MaxMessageTimeout time.Duration
-	// MaxRefills bounds the detached fetches that run at a time; 256 if 0.
-	MaxRefills int
+	// Ramp spreads fetches after a cold start; nil does not.
+	Ramp *refill.Ramp
 }
 
 // Service is the ext_proc service. Create it with New; it is safe for
@@ -50,25 +50,24 @@ type Service struct {
 	opts    Options
 	facts   facts
 	flights *flight.Group
-	waiters sync.Map      // policy name → *atomic.Int64
-	refills chan struct{} // holds one token per detached fetch that runs
-	running sync.WaitGroup
-	ctx     context.Context // of detached fetches
+	states  sync.Map // policy name → *policyState
+	backoff *refill.Backoff
+	refills atomic.Int64   // detached fetches that run or wait for their turn
+	running sync.WaitGroup // of them
+	ctx     context.Context
 	stop    context.CancelFunc
 	once    onceNotes
 }
 
 // New returns a Service. Close it when its gRPC server has stopped.
 func New(o Options) *Service {
-	if o.MaxRefills == 0 {
-		o.MaxRefills = 256
-	}
-	s := &Service{opts: o, refills: make(chan struct{}, o.MaxRefills)}
+	s := &Service{opts: o, backoff: refill.NewBackoff(refill.BackoffOptions{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.facts = facts{
 		messageTimeout: o.MessageTimeout, maxMessageTimeout: o.MaxMessageTimeout,
-		refill: o.Fetcher != nil, position: o.Stamps.Position,
-		draw: func() float64 { return 1 - rand.Float64() },
+		refill:   func(scheme string) bool { return o.Fetcher != nil && o.Fetcher.Possible(scheme) },
+		position: o.Stamps.Position,
+		draw:     func() float64 { return 1 - rand.Float64() },
 	}
 	s.flights = flight.New(flight.Options{TakeOver: s.takeOver})
 	return s
@@ -119,15 +118,37 @@ func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy
 	return b
 }
 
-// limits are what a request of a policy brings to a flight.
+// policyState is what a policy has at work in this process. It outlives changes
+// of the policy.
+type policyState struct {
+	waiters atomic.Int64 // requests that follow a flight
+	limiter *refill.Limiter
+	budget  *refill.Budget
+	applied atomic.Pointer[cachepolicy.Policy] // whose limits are in force
+}
+
+// retriesPerSecond bounds, per policy, the fetches of keys that failed before.
+const retriesPerSecond = 10
+
+// state returns the state of a policy, with the limits it has now.
+func (s *Service) state(p *cachepolicy.Policy) *policyState {
+	v, ok := s.states.Load(p.String())
+	if !ok {
+		l := refill.NewLimiter(p.OriginLimits.MaxConcurrentFetches, p.OriginLimits.MaxQueue)
+		v, _ = s.states.LoadOrStore(p.String(), &policyState{limiter: l, budget: refill.NewBudget(retriesPerSecond)})
+	}
+	st := v.(*policyState)
+	if st.applied.Load() != p && st.applied.Swap(p) != p {
+		st.limiter.SetLimits(p.OriginLimits.MaxConcurrentFetches, p.OriginLimits.MaxQueue)
+	}
+	return st
+}
+
+// limits are what a request brings to a flight.
 func (s *Service) limits(j *job) flight.Limits {
 	p := j.binding.Policy
-	n, ok := s.waiters.Load(p.String())
-	if !ok {
-		n, _ = s.waiters.LoadOrStore(p.String(), new(atomic.Int64))
-	}
 	return flight.Limits{
-		MaxWaiters: p.Coalescing.MaxWaiters, Waiters: n.(*atomic.Int64),
+		MaxWaiters: p.Coalescing.MaxWaiters, Waiters: &s.state(p).waiters,
 		Position: s.opts.Stamps.Position(), Owner: j,
 	}
 }

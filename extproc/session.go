@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/refill"
 	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/wire"
 )
@@ -24,6 +25,7 @@ type session struct {
 
 	lead   *flight.Lead
 	waiter *flight.Waiter
+	slot   *refill.Slot
 	job    *job
 	fill   fill
 
@@ -53,7 +55,7 @@ func (s *session) run() error {
 
 // step waits for the next event and gives it to the machine.
 func (s *session) step() error {
-	if s.m.state == stateHold {
+	if s.m.waits() {
 		return s.wait()
 	}
 	err := s.read()
@@ -88,7 +90,7 @@ func (s *session) received(err error) {
 	s.m.onMessage(&s.msg, time.Now())
 }
 
-// wait is the hold: the first of a message, news, the timer and a drain goes on.
+// wait is the hold: the first of a message, news, a turn and the timer goes on.
 func (s *session) wait() error {
 	if s.reads == nil {
 		reads := make(chan error, 1)
@@ -101,11 +103,21 @@ func (s *session) wait() error {
 		defer t.Stop()
 		due = t.C
 	}
+	var news <-chan flight.News
+	if s.waiter != nil {
+		news = s.waiter.C()
+	}
+	var granted <-chan struct{}
+	if s.m.state == stateQueue {
+		granted = s.slot.Granted()
+	}
 	select {
 	case err := <-s.reads:
 		s.reads = nil
 		s.received(err)
-	case n := <-s.waiter.C():
+	case <-granted:
+		s.m.onAdmit(turnNow, time.Now())
+	case n := <-news:
 		if n.Lead != nil {
 			s.lead = n.Lead
 		}
@@ -114,7 +126,7 @@ func (s *session) wait() error {
 		s.timer = time.Time{}
 		s.m.onTimer(time.Now())
 	}
-	if s.m.state != stateHold {
+	if !s.m.waits() {
 		s.holdEnds()
 	}
 	return nil
@@ -142,6 +154,9 @@ func (s *session) close() {
 	if s.lead != nil {
 		s.lead.Close()
 	}
+	if s.slot != nil {
+		s.slot.Release()
+	}
 	if s.reads == nil {
 		s.msg.Reset()
 	}
@@ -164,7 +179,7 @@ func (s *session) perform() error {
 	}
 	clear(s.m.out)
 	s.m.out = s.m.out[:0]
-	if s.m.state == stateHold {
+	if s.m.waits() {
 		s.holdBegins()
 	}
 	return nil
@@ -182,6 +197,8 @@ func (s *session) do(e *effect) error {
 		s.join(e)
 	case opTryLead:
 		s.tryLead(e)
+	case opAdmit:
+		s.admit()
 	case opRefresh:
 		s.svc.refresh(e.id, s.ownJob())
 	case opLeave:
@@ -224,6 +241,7 @@ func (s *session) doFill(e *effect) {
 	case opRelease:
 		s.lead.Release(e.mark, e.reason)
 	case opFail:
+		s.svc.failed(s.lead.ID(), time.Now())
 		s.lead.Fail(e.reason)
 	case opFreshen:
 		s.svc.freshened(ctx, e.entry, s.lead, time.Now())
@@ -270,6 +288,22 @@ func (s *session) join(e *effect) {
 		}
 		s.m.onJoin(role, time.Now())
 		return
+	}
+}
+
+// admit asks for a turn at the origin.
+func (s *session) admit() {
+	slot, err := s.svc.state(s.m.policy).limiter.Enqueue(0)
+	if err != nil {
+		s.m.onAdmit(turnFull, time.Now())
+		return
+	}
+	s.slot = slot
+	select {
+	case <-slot.Granted():
+		s.m.onAdmit(turnNow, time.Now())
+	default:
+		s.m.onAdmit(turnQueued, time.Now())
 	}
 }
 

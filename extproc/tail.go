@@ -115,7 +115,7 @@ func (s *session) awaitBody(ctx context.Context, changed <-chan struct{}) error 
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.C:
-			if s.waiter != nil && s.svc.facts.refill {
+			if s.waiter != nil && s.m.refillable() {
 				if lead, ok := s.waiter.Supersede(time.Now(), stallAfter); ok {
 					s.svc.startRefill(lead, s.ownJob(), nil)
 				}
