@@ -54,7 +54,7 @@ func New(backend Backend, o Options) http.Handler {
 }
 
 func (h *handler) explain(r *http.Request) (any, error) {
-	q, err := parseExplain(r.URL.Query())
+	q, err := ParseExplain(r.URL.Query())
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weirproxy/weir/extproc/admin"
+	"github.com/weirproxy/weir/extproc/httpcache"
 )
 
 // fake is a Backend that keeps what it was asked.
@@ -28,7 +29,7 @@ func (f *fake) Status() admin.Status {
 }
 
 func (f *fake) Explain(_ context.Context, r admin.ExplainRequest) (any, error) {
-	f.asked = []any{r.Method, r.URL.String(), r.Header, r.Policy, r.Route}
+	f.asked = []any{r.Request(), r.Response, r.Policy, r.Route}
 	return map[string]string{"decision": "hit"}, f.err
 }
 
@@ -129,17 +130,34 @@ func TestRequestsReachTheBackend(t *testing.T) {
 
 func TestExplainReadsTheQuery(t *testing.T) {
 	t.Parallel()
-	f := &fake{}
-	resp := ask(t, f, "GET", "/v1/explain?url=https://shop.example/p%3Fa=1&method=HEAD&policy=shop/catalog&route=r"+
-		"&header=Accept-Encoding:%20gzip&header=Cookie:a=b:c", "", "")
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("status %d", resp.StatusCode)
+	tests := []struct {
+		query string
+		want  []any // request, response, policy, route
+	}{
+		{"url=https://shop.example/p%3Fa=1&method=HEAD&policy=shop/catalog&route=r&header=Accept-Encoding:%20gzip" +
+			"&header=Cookie:a=b:c", []any{
+			httpcache.Request{Method: "HEAD", Scheme: "https", Authority: "shop.example", Path: "/p?a=1",
+				Header: httpcache.Fields{{Name: "accept-encoding", Value: "gzip"}, {Name: "cookie", Value: "a=b:c"}}},
+			(*httpcache.Response)(nil), "shop/catalog", "r"}},
+		{"url=http://a", []any{
+			httpcache.Request{Method: "GET", Scheme: "http", Authority: "a", Path: "/"},
+			(*httpcache.Response)(nil), "", ""}},
+		{"url=http://a:8080/&status=404&response-header=Age:%201", []any{
+			httpcache.Request{Method: "GET", Scheme: "http", Authority: "a:8080", Path: "/"},
+			&httpcache.Response{Status: 404, Header: httpcache.Fields{{Name: "age", Value: "1"}}}, "", ""}},
+		{"url=http://a/&response-header=Age:1", []any{
+			httpcache.Request{Method: "GET", Scheme: "http", Authority: "a", Path: "/"},
+			&httpcache.Response{Status: 200, Header: httpcache.Fields{{Name: "age", Value: "1"}}}, "", ""}},
 	}
-	got, _ := json.Marshal(f.asked)
-	want := `["HEAD","https://shop.example/p?a=1",` +
-		`[{"Name":"accept-encoding","Value":"gzip"},{"Name":"cookie","Value":"a=b:c"}],"shop/catalog","r"]`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	for _, tt := range tests {
+		f := &fake{}
+		resp := ask(t, f, "GET", "/v1/explain?"+tt.query, "", "")
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d", tt.query, resp.StatusCode)
+		}
+		if diff := cmp.Diff(any(tt.want), f.asked); diff != "" {
+			t.Errorf("%s: asked (-want +got):\n%s", tt.query, diff)
+		}
 	}
 }
 
@@ -184,6 +202,8 @@ func TestRefusals(t *testing.T) {
 		{"mistyped filter", "GET", "/v1/entries?hosts=a", "", "", 400, "limit, after, policy, host"},
 		{"no url", "GET", "/v1/explain", "", "", 400, "absolute"},
 		{"mistyped explain", "GET", "/v1/explain?url=http://a/&headers=x", "", "", 400, "unknown parameter"},
+		{"status", "GET", "/v1/explain?url=http://a/&status=99", "", "", 400, "200 to 599"},
+		{"response header", "GET", "/v1/explain?url=http://a/&response-header=x", "", "", 400, "header"},
 		{"header", "GET", "/v1/explain?url=http://a/&header=nonsense", "", "", 400, "Accept-Encoding: gzip"},
 		{"header of two lines", "GET", "/v1/explain?url=http://a/&header=a:b%0d%0ac:d", "", "", 400, "header"},
 	}

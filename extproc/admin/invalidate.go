@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -69,9 +68,8 @@ func (r InvalidateRequest) normalize() (InvalidateRequest, error) {
 func (r InvalidateRequest) normalizeValue() (InvalidateRequest, error) {
 	switch r.By {
 	case ByURL:
-		u, err := url.Parse(r.Value)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return r, BadRequest("such as https://shop.example/products?id=7", "value %q is no absolute URL", r.Value)
+		if _, err := parseURL(r.Value); err != nil {
+			return r, err
 		}
 	case ByHost:
 		if strings.ContainsAny(r.Value, "/?#@ ") {

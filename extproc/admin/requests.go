@@ -6,20 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/weirproxy/weir/extproc/httpcache"
 )
-
-// ExplainRequest is the query of GET /v1/explain: what would become of this
-// request?
-type ExplainRequest struct {
-	Method string
-	URL    *url.URL
-	Header httpcache.Fields
-	// Policy (namespace/name) and Route say which policy applies; both may be left
-	// empty where there is only one.
-	Policy, Route string
-}
 
 // EntriesRequest is the query of GET /v1/entries.
 type EntriesRequest struct {
@@ -85,39 +72,6 @@ func knownParameters(q url.Values, names ...string) error {
 		}
 	}
 	return nil
-}
-
-func parseExplain(q url.Values) (ExplainRequest, error) {
-	r := ExplainRequest{Method: "GET", Policy: q.Get("policy"), Route: q.Get("route")}
-	if err := knownParameters(q, "url", "method", "header", "policy", "route"); err != nil {
-		return r, err
-	}
-	if m := q.Get("method"); m != "" {
-		r.Method = m
-	}
-	u, err := url.Parse(q.Get("url"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return r, BadRequest("such as ?url=https://shop.example/products", "url %q is no absolute URL", q.Get("url"))
-	}
-	r.URL = u
-	for _, line := range q["header"] {
-		f, err := ParseHeader(line)
-		if err != nil {
-			return r, err
-		}
-		r.Header = append(r.Header, f)
-	}
-	return r, nil
-}
-
-// ParseHeader reads "Name: value".
-func ParseHeader(line string) (httpcache.Field, error) {
-	name, value, ok := strings.Cut(line, ":")
-	name = strings.ToLower(strings.TrimSpace(name))
-	if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
-		return httpcache.Field{}, BadRequest(`such as "Accept-Encoding: gzip"`, "header %q", line)
-	}
-	return httpcache.Field{Name: name, Value: strings.TrimSpace(value)}, nil
 }
 
 func parseEntries(q url.Values) (EntriesRequest, error) {

@@ -1,6 +1,11 @@
 package admin
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirproxy/weir/extproc/fleet"
+	"github.com/weirproxy/weir/extproc/policydir"
+)
 
 // Status is what GET /v1/status answers: what the process holds and does at
 // this moment.
@@ -17,18 +22,22 @@ type Status struct {
 	Flights FlightCount `json:"flights"`
 	Store   StoreStatus `json:"store"`
 	Refills Refills     `json:"refills"`
-	Limits  Limits      `json:"limits"`
+
+	Invalidations fleet.StampStats `json:"invalidations"`
+	Limits        Limits           `json:"limits"`
 }
 
 // PolicyStatus says which policies are in use and what stands in their way.
 type PolicyStatus struct {
+	Directory string `json:"directory"`
 	// Generation grows each time a changed set is taken into use.
 	Generation uint64    `json:"generation"`
 	LoadedAt   time.Time `json:"loadedAt,omitzero"`
-	InUse      []Policy  `json:"inUse"`
+	Count      int       `json:"count"`
+	InUse      []Policy  `json:"inUse"` // one for each route; the first thousand
 	// Errors are faults of the files as they are now. While there are any, the set
 	// in use is the last good one.
-	Errors []PolicyError `json:"errors,omitempty"`
+	Errors []policydir.FileError `json:"errors,omitempty"`
 }
 
 // Policy is one policy in use.
@@ -37,13 +46,6 @@ type Policy struct {
 	Mode  string `json:"mode"`
 	Route string `json:"route,omitempty"` // what it is attached to
 	Scope string `json:"scope,omitempty"` // of its keys
-}
-
-// PolicyError is a fault in a policy file.
-type PolicyError struct {
-	File  string `json:"file"`
-	Line  int    `json:"line,omitempty"`
-	Error string `json:"error"`
 }
 
 // FlightCount is what coalescing holds. All of it is zero when nothing is asked.
@@ -67,7 +69,6 @@ type Refills struct {
 	// Address is where they enter Envoy; empty: none are possible.
 	Address string `json:"address,omitempty"`
 	Running int    `json:"running"`
-	Queued  int    `json:"queued"`
 }
 
 // Limits are the bounds the process works within.

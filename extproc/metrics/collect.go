@@ -17,7 +17,7 @@ type StoreStats struct {
 
 // FlightStats is what coalescing holds at one moment.
 type FlightStats struct {
-	Flights, Marks int
+	Flights, Marks, Refills int
 }
 
 // PolicyStats is what the policies in use are.
@@ -44,7 +44,7 @@ type collector struct {
 	sources Sources
 
 	storeBytes, storeLimit, storeEntries, evictions, rejected *prometheus.Desc
-	flights, marks                                            *prometheus.Desc
+	flights, marks, refills                                   *prometheus.Desc
 	policies, policyErrors, policyLoaded, policyReloads       *prometheus.Desc
 }
 
@@ -63,6 +63,7 @@ func newCollector(s Sources) *collector {
 		flights:   desc("weir_flights", "Fetches under way that other requests may follow."),
 		marks: desc("weir_uncoalesced_keys",
 			"Keys whose requests are not coalesced for the moment, since their last answer could not be shared."),
+		refills:  desc("weir_refills_running", "Detached fetches that run at this moment."),
 		policies: desc("weir_policies", "Policies in use."),
 		policyErrors: desc("weir_policy_errors",
 			"Faults in the policy files as they are now; while there are any, the last good policies stay."),
@@ -76,7 +77,7 @@ func newCollector(s Sources) *collector {
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.storeBytes, c.storeLimit, c.storeEntries, c.evictions, c.rejected,
-		c.flights, c.marks, c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
+		c.flights, c.marks, c.refills, c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
 		ch <- d
 	}
 }
@@ -100,6 +101,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	f := c.sources.Flights()
 	gauge(c.flights, float64(f.Flights))
 	gauge(c.marks, float64(f.Marks))
+	gauge(c.refills, float64(f.Refills))
 	p := c.sources.Policies()
 	gauge(c.policies, float64(p.Policies))
 	gauge(c.policyErrors, float64(p.Errors))

@@ -22,7 +22,7 @@ func newTestMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 			s.Evicted[EvictCapacity] = 7
 			return s
 		},
-		Flights: func() FlightStats { return FlightStats{Flights: 4, Marks: 5} },
+		Flights: func() FlightStats { return FlightStats{Flights: 4, Marks: 5, Refills: 8} },
 		Policies: func() PolicyStats {
 			return PolicyStats{Policies: 6, Generation: 9, Failures: 2, Errors: 1, LoadedAt: time.UnixMilli(1500)}
 		},
@@ -167,7 +167,8 @@ func TestSourcesAreReadAtScrape(t *testing.T) {
 	want := map[string]float64{
 		"weir_store_bytes": 10, "weir_store_limit_bytes": 100, "weir_store_entries": 2,
 		"weir_store_rejected_total": 3, "weir_store_evictions_total{capacity}": 7,
-		"weir_store_evictions_total{expired}": 0, "weir_flights": 4, "weir_uncoalesced_keys": 5,
+		"weir_store_evictions_total{expired}": 0,
+		"weir_flights":                        4, "weir_uncoalesced_keys": 5, "weir_refills_running": 8,
 		"weir_policies": 6, "weir_policy_errors": 1, "weir_policy_loaded_timestamp_seconds": 1.5,
 		"weir_policy_reload_total{success}": 9, "weir_policy_reload_total{failure}": 2,
 	}
