@@ -3,9 +3,102 @@ package serve
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc"
+	"github.com/weirproxy/weir/extproc/fleet"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/policydir"
+	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/store/memory"
+	"github.com/weirproxy/weir/extproc/wire"
 )
 
-// assemble makes the parts of a process.
-func assemble(context.Context, environment) (*parts, error) {
-	return nil, errors.New("the ext_proc service is not wired yet")
+// sweepInterval is how often entries past their last window are removed.
+const sweepInterval = 10 * time.Second
+
+// assemble makes the parts of weir-extproc in standalone mode: policies from
+// files, entries in memory, one process.
+func assemble(_ context.Context, env environment) (*parts, error) {
+	secrets, err := newSecrets(env.cfg.SecretFile, env.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkWarmFile(env.cfg.WarmFile); err != nil {
+		return nil, err
+	}
+	var fetcher *refill.Fetcher
+	if env.cfg.RefillAddress != "" {
+		if fetcher, err = refill.New(refill.Options{Addr: env.cfg.RefillAddress, Tokens: secrets.tokens}); err != nil {
+			return nil, err
+		}
+	}
+	policies, err := watchPolicies(env)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{
+		environment: env, policies: policies,
+		store:  memory.New(memory.Options{Limit: env.memory.store}),
+		stamps: fleet.NewStamps(0),
+	}
+	b.service = extproc.New(extproc.Options{
+		Policies: policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher, Tokens: secrets.tokens,
+		Metrics: env.metrics, Logger: env.log,
+		MessageTimeout: env.cfg.EnvoyMessageTimeout, MaxMessageTimeout: env.cfg.EnvoyMaxMessageTimeout,
+	})
+	metrics.Observe(env.registry, b.sources())
+	p := &parts{
+		register: b.service.Register,
+		codec:    wire.NewCodec(),
+		release:  b.service.Drain,
+		admin:    b,
+		background: []func(context.Context) error{func(ctx context.Context) error {
+			b.store.Run(ctx, sweepInterval)
+			return nil
+		}},
+		close: func() error {
+			b.service.Close()
+			if fetcher != nil {
+				fetcher.Close()
+			}
+			policies.stop()
+			return nil
+		},
+	}
+	if secrets.file != "" {
+		p.background = append(p.background, secrets.watch)
+	}
+	return p, nil
+}
+
+// policies are those in use, kept at what the directory says.
+type policies struct {
+	set     atomic.Pointer[cachepolicy.Set]
+	watcher *policydir.Watcher
+	stop    func()
+}
+
+// watchPolicies loads the policies. To start with a directory that is not valid
+// is an error: nobody would notice a cache that caches nothing. Later an error
+// leaves what was in use.
+func watchPolicies(env environment) (*policies, error) {
+	p := &policies{}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.watcher = policydir.Watch(ctx, env.cfg.PolicyDir, env.log, p.set.Store)
+	p.stop = func() {
+		cancel()
+		<-p.watcher.Done()
+	}
+	if p.set.Load() != nil {
+		return p, nil
+	}
+	p.stop()
+	var faults []error
+	for _, e := range p.watcher.Status().Errors {
+		faults = append(faults, e)
+	}
+	return nil, errors.Join(faults...)
 }

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"time"
 )
 
@@ -17,7 +16,7 @@ const releaseShare = 4
 func (p *process) drain() {
 	p.log.Info("Draining", "delay", p.cfg.DrainDelay, "timeout", p.cfg.DrainTimeout,
 		"streams", p.metrics.Streams(), "waiting", p.metrics.Waiting())
-	p.ready.set(checkServing, errors.New("draining"))
+	p.ready.set(checkServing, errDraining)
 	p.health.Shutdown()
 	time.Sleep(p.cfg.DrainDelay)
 	stopped := make(chan struct{})

@@ -17,23 +17,23 @@ const (
 	crowdedPercent = 75
 )
 
-// memory is what the process may use.
-type memory struct {
+// memoryPlan is what the process may use.
+type memoryPlan struct {
 	store  int64 // bytes the memory store may hold
 	goSoft int64 // GOMEMLIMIT; 0: none
 }
 
 // limitMemory settles --memory-limit, and tells the Go runtime to stay below
 // the cgroup's limit unless GOMEMLIMIT says otherwise already.
-func limitMemory(cfg *Config, log *slog.Logger) (memory, error) {
+func limitMemory(cfg *Config, log *slog.Logger) (memoryPlan, error) {
 	available, limited, err := availableMemory(os.DirFS("/"))
 	if err != nil {
-		return memory{}, fmt.Errorf("--memory-limit: %w", err)
+		return memoryPlan{}, fmt.Errorf("--memory-limit: %w", err)
 	}
 	inForce := debug.SetMemoryLimit(-1)
 	m, warn, err := settleMemory(&cfg.MemoryLimit, available, limited, inForce)
 	if err != nil {
-		return memory{}, err
+		return memoryPlan{}, err
 	}
 	if m.goSoft > 0 && m.goSoft != inForce {
 		debug.SetMemoryLimit(m.goSoft)
@@ -49,7 +49,7 @@ func limitMemory(cfg *Config, log *slog.Logger) (memory, error) {
 
 // settleMemory decides. available is the memory there is, limited whether a
 // cgroup bounds it, inForce the Go runtime's limit (MaxInt64: none).
-func settleMemory(l *MemoryLimit, available int64, limited bool, inForce int64) (m memory, crowded bool, err error) {
+func settleMemory(l *MemoryLimit, available int64, limited bool, inForce int64) (m memoryPlan, crowded bool, err error) {
 	switch {
 	case inForce != math.MaxInt64:
 		m.goSoft = inForce

@@ -15,19 +15,22 @@ const (
 	checkServing  = "serving"  // not draining
 )
 
+// errDraining says that the process goes out of service.
+var errDraining = errors.New("draining")
+
 // readiness is what /readyz answers. A store that is not reachable is no part
 // of it: a cache that fails open stays in its place. Safe for concurrent use.
 type readiness struct {
-	mu    sync.Mutex
-	names []string
-	state map[string]error // nil: fulfilled
+	mu     sync.Mutex
+	names  []string
+	checks map[string]error // nil: fulfilled
 }
 
 // newReadiness returns a readiness in which no condition is fulfilled.
 func newReadiness(names ...string) *readiness {
-	r := &readiness{names: names, state: make(map[string]error, len(names))}
+	r := &readiness{names: names, checks: make(map[string]error, len(names))}
 	for _, name := range names {
-		r.state[name] = errors.New("not yet")
+		r.checks[name] = errors.New("not yet")
 	}
 	return r
 }
@@ -36,7 +39,22 @@ func newReadiness(names ...string) *readiness {
 func (r *readiness) set(name string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state[name] = err
+	r.checks[name] = err
+}
+
+// state is starting, ready or draining.
+func (r *readiness) state() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(r.checks[checkServing], errDraining) {
+		return "draining"
+	}
+	for _, err := range r.checks {
+		if err != nil {
+			return "starting"
+		}
+	}
+	return "ready"
 }
 
 // report returns whether every condition is fulfilled, and a line for each.
@@ -46,7 +64,7 @@ func (r *readiness) report() (ready bool, lines string) {
 	var b strings.Builder
 	ready = true
 	for _, name := range r.names {
-		if err := r.state[name]; err != nil {
+		if err := r.checks[name]; err != nil {
 			ready = false
 			fmt.Fprintf(&b, "[-] %s: %v\n", name, err)
 			continue

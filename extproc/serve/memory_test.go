@@ -81,28 +81,28 @@ func TestSettleMemory(t *testing.T) {
 		available   int64
 		limited     bool
 		inForce     int64
-		want        memory
+		want        memoryPlan
 		wantCrowded bool
 		wantErr     bool
 	}{
 		{name: "a quarter of the cgroup", limit: MemoryLimit{Percent: 25}, available: 4000, limited: true,
-			inForce: math.MaxInt64, want: memory{store: 1000, goSoft: 3600}},
+			inForce: math.MaxInt64, want: memoryPlan{store: 1000, goSoft: 3600}},
 		{name: "of the machine: the runtime is left alone", limit: MemoryLimit{Percent: 25}, available: 4000,
-			inForce: math.MaxInt64, want: memory{store: 1000}},
+			inForce: math.MaxInt64, want: memoryPlan{store: 1000}},
 		{name: "GOMEMLIMIT stays, and the share is of it", limit: MemoryLimit{Percent: 25}, available: 4000,
-			limited: true, inForce: 2000, want: memory{store: 500, goSoft: 2000}},
+			limited: true, inForce: 2000, want: memoryPlan{store: 500, goSoft: 2000}},
 		{name: "GOMEMLIMIT above the cgroup", limit: MemoryLimit{Percent: 25}, available: 4000, limited: true,
-			inForce: 8000, want: memory{store: 1000, goSoft: 8000}},
+			inForce: 8000, want: memoryPlan{store: 1000, goSoft: 8000}},
 		{name: "bytes", limit: MemoryLimit{Bytes: 64}, available: 4000, inForce: math.MaxInt64,
-			want: memory{store: 64}},
+			want: memoryPlan{store: 64}},
 		{name: "crowded", limit: MemoryLimit{Bytes: 3001}, available: 4000, inForce: math.MaxInt64,
-			want: memory{store: 3001}, wantCrowded: true},
+			want: memoryPlan{store: 3001}, wantCrowded: true},
 		{name: "just not crowded", limit: MemoryLimit{Bytes: 3000}, available: 4000, inForce: math.MaxInt64,
-			want: memory{store: 3000}},
+			want: memoryPlan{store: 3000}},
 		{name: "all there is", limit: MemoryLimit{Percent: 100}, available: 4000, inForce: math.MaxInt64,
-			want: memory{store: 4000}, wantErr: true},
+			want: memoryPlan{store: 4000}, wantErr: true},
 		{name: "more than there is", limit: MemoryLimit{Bytes: gib}, available: 4000, inForce: math.MaxInt64,
-			want: memory{store: gib}, wantErr: true},
+			want: memoryPlan{store: gib}, wantErr: true},
 	}
 	for _, tt := range tests {
 		got, crowded, err := settleMemory(&tt.limit, tt.available, tt.limited, tt.inForce)

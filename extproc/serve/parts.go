@@ -17,7 +17,7 @@ import (
 type environment struct {
 	cfg      *Config
 	build    metrics.Build
-	memory   memory
+	memory   memoryPlan
 	log      *slog.Logger
 	registry *prometheus.Registry
 	metrics  *metrics.Metrics

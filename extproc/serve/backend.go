@@ -1,0 +1,155 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/weirproxy/weir/extproc"
+	"github.com/weirproxy/weir/extproc/admin"
+	"github.com/weirproxy/weir/extproc/fleet"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/store/memory"
+)
+
+const (
+	// maxListed bounds the policies that one status lists.
+	maxListed = 1000
+	// maxScanned bounds the entries that one page of a filtered listing looks at.
+	maxScanned = 100_000
+)
+
+// backend answers the admin API from the parts of the process.
+type backend struct {
+	environment
+	service  *extproc.Service
+	store    *memory.Memory
+	stamps   *fleet.Stamps
+	policies *policies
+}
+
+// sources are what metrics are read from.
+func (b *backend) sources() metrics.Sources {
+	return metrics.Sources{
+		Store: func() metrics.StoreStats {
+			s := b.store.Stats()
+			m := metrics.StoreStats{Bytes: s.Bytes, Limit: s.Limit, Entries: int64(s.Entries), Rejected: s.Rejected}
+			m.Evicted[metrics.EvictCapacity], m.Evicted[metrics.EvictExpired] = s.Evicted.Capacity, s.Evicted.Expired
+			m.Evicted[metrics.EvictReplaced], m.Evicted[metrics.EvictVariants] = s.Evicted.Replaced, s.Evicted.Variants
+			m.Evicted[metrics.EvictDeleted] = s.Evicted.Deleted
+			return m
+		},
+		Flights: func() metrics.FlightStats {
+			s := b.service.Stats()
+			return metrics.FlightStats{Flights: s.Flights, Marks: s.Marks, Refills: s.Refills}
+		},
+		Policies: func() metrics.PolicyStats {
+			s := b.policies.watcher.Status()
+			return metrics.PolicyStats{Policies: s.Policies, Generation: s.Generation, Failures: s.Failures,
+				Errors: len(s.Errors), LoadedAt: s.LoadedAt}
+		},
+	}
+}
+
+// Status implements [admin.Backend].
+func (b *backend) Status() admin.Status {
+	flights, entries := b.service.Stats(), b.sources().Store()
+	s := admin.Status{
+		Version: b.build.Version, StartTime: b.started, State: b.ready.state(),
+		Policies: b.policyStatus(),
+		Streams:  b.metrics.Streams(), Waiting: b.metrics.Waiting(),
+		Flights: admin.FlightCount{Flights: flights.Flights, Waiters: flights.Waiters, Marks: flights.Marks},
+		Store: admin.StoreStatus{Bytes: entries.Bytes, LimitBytes: entries.Limit, Entries: entries.Entries,
+			Evictions: map[string]uint64{}, Rejected: entries.Rejected},
+		Refills:       admin.Refills{Address: b.cfg.RefillAddress, Running: flights.Refills},
+		Invalidations: b.stamps.Stats(),
+		Limits: admin.Limits{MemoryBytes: b.memory.store, GoMemoryBytes: b.memory.goSoft,
+			EnvoyMessageTimeout:    b.cfg.EnvoyMessageTimeout.String(),
+			EnvoyMaxMessageTimeout: b.cfg.EnvoyMaxMessageTimeout.String()},
+	}
+	for reason, n := range entries.Evicted {
+		s.Store.Evictions[metrics.EvictReason(reason).String()] = n
+	}
+	return s
+}
+
+func (b *backend) policyStatus() admin.PolicyStatus {
+	w := b.policies.watcher.Status()
+	s := admin.PolicyStatus{
+		Directory: w.Dir, Generation: w.Generation, LoadedAt: w.LoadedAt, Count: w.Policies,
+		InUse: []admin.Policy{}, Errors: w.Errors,
+	}
+	for bound := range b.policies.set.Load().Bindings() {
+		if len(s.InUse) == maxListed {
+			break
+		}
+		s.InUse = append(s.InUse, admin.Policy{
+			Name: bound.Policy.String(), Mode: string(bound.Policy.Mode), Route: bound.Route, Scope: bound.Scope,
+		})
+	}
+	return s
+}
+
+// Explain implements [admin.Backend].
+func (b *backend) Explain(ctx context.Context, r admin.ExplainRequest) (any, error) {
+	binding, err := admin.FindPolicy(b.policies.set.Load(), r.Policy, r.Route)
+	if err != nil {
+		return nil, err
+	}
+	return b.service.Explain(ctx, &extproc.Question{Binding: binding, Request: r.Request(), Response: r.Response},
+		time.Now()), nil
+}
+
+// Warm implements [admin.Backend].
+func (b *backend) Warm(context.Context, admin.WarmRequest) (admin.WarmResult, error) {
+	return admin.WarmResult{}, &admin.Error{Status: http.StatusNotImplemented,
+		Message: "warm-up comes with a later release", Hint: "ask for the URLs through Envoy"}
+}
+
+// Invalidate implements [admin.Backend].
+func (b *backend) Invalidate(_ context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
+	kind, ok := fleet.ParseKind(r.By)
+	mode, okMode := fleet.ParseMode(r.Mode)
+	if !ok || !okMode {
+		return admin.InvalidateResult{}, admin.BadRequest("", "by %q, mode %q", r.By, r.Mode)
+	}
+	value := r.Value
+	switch kind {
+	case fleet.ByURL:
+		u, err := url.Parse(r.Value)
+		if err != nil {
+			return admin.InvalidateResult{}, admin.BadRequest("", "%s", err)
+		}
+		req := admin.RequestOf(http.MethodGet, u, nil)
+		value = httpcache.TargetOf(&req).String()
+	case fleet.ByPolicy:
+		value = r.Namespace + "/" + r.Value
+	case fleet.ByNamespace:
+		value = r.Namespace
+	case fleet.ByTag, fleet.ByHost, fleet.ByAll:
+	}
+	position := b.stamps.Add(kind, r.Namespace, value, mode, time.Now())
+	return admin.InvalidateResult{InvalidateRequest: r, Position: position, Covers: "this process only"}, nil
+}
+
+// Entries implements [admin.Backend].
+func (b *backend) Entries(ctx context.Context, r admin.EntriesRequest) (admin.EntriesPage, error) {
+	now, page := time.Now(), admin.EntriesPage{Entries: []admin.Entry{}, Next: r.After}
+	for scanned := 0; ; {
+		entries, next, err := b.store.Page(page.Next, r.Limit-len(page.Entries))
+		if err != nil {
+			return page, admin.BadRequest("give what next said", "after %q: %s", r.After, err)
+		}
+		for _, e := range entries {
+			if listed(e, &r) {
+				page.Entries = append(page.Entries, describe(e, now))
+			}
+		}
+		page.Next, scanned = next, scanned+len(entries)
+		if next == "" || len(page.Entries) >= r.Limit || scanned >= maxScanned {
+			return page, ctx.Err()
+		}
+	}
+}
