@@ -172,3 +172,45 @@ func FuzzCacheStatus(f *testing.F) {
 		}
 	})
 }
+
+// A 304 is only for who named the stored entity tag, or "*".
+func FuzzIfNoneMatch(f *testing.F) {
+	f.Add(`"a", W/"b"`, `"b"`)
+	f.Add(`*`, ``)
+	f.Add(`"a,b"`, `b"`)
+	f.Add(`W/"a`, `W/"a`)
+	f.Fuzz(func(t *testing.T, list, tag string) {
+		got := EvaluatePreconditions(Fields{{"if-none-match", list}}, Fields{{"etag", tag}}, 200)
+		bare := strings.Trim(strings.TrimPrefix(trimOWS(tag), "W/"), `"`)
+		if got == NotModified && trimOWS(list) != "*" && !strings.Contains(list, bare) {
+			t.Errorf("%q names %q?", list, tag)
+		}
+		self := Fields{{"if-none-match", `"x", ` + tag}}
+		if clean := !strings.ContainsAny(bare, `",`) && bare != ""; clean && tag == `"`+bare+`"` &&
+			EvaluatePreconditions(self, Fields{{"etag", tag}}, 200) != NotModified {
+			t.Errorf("%q does not match itself", tag)
+		}
+	})
+}
+
+// What is invalidated has the origin of the target (RFC 9111 §4.4).
+func FuzzInvalidate(f *testing.F) {
+	for _, seed := range []string{"/a", "../b?c#d", "//b.test/", "https://a.test:443/x", "https://a.test@b.test/",
+		"mailto:x", "%zz", "?", ""} {
+		f.Add("a.test", "/dir/x?y", seed)
+	}
+	f.Add("[::1]:443", "//x", "https:x")
+	f.Fuzz(func(t *testing.T, authority, path, location string) {
+		req := &Request{Method: "POST", Scheme: "https", Authority: authority, Path: path}
+		targets := InvalidatedBy(req, &Response{Status: 201, Header: Fields{{"location", location}}})
+		if len(targets) == 0 || len(targets) > 2 || targets[0] != TargetOf(req) {
+			t.Fatalf("targets %q", targets)
+		}
+		for _, target := range targets[1:] {
+			if target.Scheme != "https" || target.Authority != targets[0].Authority || !strings.HasPrefix(target.Path, "/") ||
+				strings.Contains(target.Path, "#") {
+				t.Errorf("%q of %q leads to %v", location, path, target)
+			}
+		}
+	})
+}

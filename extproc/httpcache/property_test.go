@@ -237,7 +237,7 @@ func checkRanges(t interface{ Errorf(string, ...any) }, value string, size int64
 		}
 		sum += r.Length
 	}
-	if sum > size || len(ranges) > maxRanges {
+	if sum > max(size, 0) || len(ranges) > maxRanges {
 		t.Errorf("%q of %d: %v is too much", value, size, ranges)
 	}
 }
