@@ -111,7 +111,8 @@ func drawRequest(t *rapid.T, label string) request {
 
 var propertyRules = []string{
 	`{}`, `{headers: [x-a]}`, `{headers: [x-a, x-b], cookies: [s, id]}`, `{cookies: [a]}`,
-	`{query: {names: [{value: a}, {type: Prefix, value: i}]}}`, `{query: {mode: Include, names: [{value: a}]}, headers: [x-b]}`,
+	`{query: {names: [{value: a}, {type: Prefix, value: i}]}}`,
+	`{query: {mode: Include, names: [{value: a}]}, headers: [x-b]}`,
 }
 
 // TestBuildKeyIsInjective: two requests, under two sets of rules, have one key

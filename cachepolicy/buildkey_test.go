@@ -45,9 +45,9 @@ func get(url string) request {
 	return request{scope: "shop/route/r", scheme: scheme, host: host, path: "/" + path}
 }
 
-func keyRules(t testing.TB, text string) *cachepolicy.KeyRules {
-	t.Helper()
-	return &compile(t, `{key: `+text+`}`).Key
+func keyRules(tb testing.TB, text string) *cachepolicy.KeyRules {
+	tb.Helper()
+	return &compile(tb, `{key: `+text+`}`).Key
 }
 
 func TestBuildKey(t *testing.T) {
@@ -165,7 +165,8 @@ func TestKeyRulesHash(t *testing.T) {
 	t.Parallel()
 	same := []string{
 		`{headers: [X-A, X-B], cookies: [c, d], query: {names: [{value: a}, {type: Prefix, value: b}]}}`,
-		`{headers: [x-b, x-a], cookies: [d, c], query: {mode: Exclude, names: [{type: Prefix, value: b}, {type: Exact, value: a}]}}`,
+		`{headers: [x-b, x-a], cookies: [d, c],
+			query: {mode: Exclude, names: [{type: Prefix, value: b}, {type: Exact, value: a}]}}`,
 	}
 	if a, b := keyRules(t, same[0]), keyRules(t, same[1]); !cmp.Equal(a, b) {
 		t.Errorf("rules differ by order alone: %s", cmp.Diff(a, b))

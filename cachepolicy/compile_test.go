@@ -36,7 +36,8 @@ func ignoreHash() cmp.Option { return cmpopts.IgnoreFields(cachepolicy.KeyRules{
 
 func TestCompileDefaults(t *testing.T) {
 	t.Parallel()
-	for _, s := range []*v1alpha1.CachePolicySpec{nil, {}, spec(t, `{ttl: {}, stale: {}, key: {query: {}}, storage: {}}`)} {
+	blocks := spec(t, `{ttl: {}, stale: {}, key: {query: {}}, storage: {}}`)
+	for _, s := range []*v1alpha1.CachePolicySpec{nil, {}, blocks} {
 		got, err := cachepolicy.Compile("shop", "catalog", s)
 		if err != nil {
 			t.Fatal(err)

@@ -58,14 +58,11 @@ func unitLength(s string) int {
 	return 0
 }
 
-// boundedDuration parses d and holds it between the bounds, both allowed.
-func boundedDuration(d gatewayv1.Duration, least, most time.Duration) (time.Duration, error) {
+// boundedDuration parses d and holds it to most.
+func boundedDuration(d gatewayv1.Duration, most time.Duration) (time.Duration, error) {
 	v, err := ParseDuration(string(d))
 	if err != nil {
 		return 0, fmt.Errorf("%q: %w", d, err)
-	}
-	if v < least {
-		return 0, fmt.Errorf("%q: must be at least %s", d, shortDuration(least))
 	}
 	if v > most {
 		return 0, fmt.Errorf("%q: must be at most %s", d, shortDuration(most))

@@ -11,7 +11,8 @@ import (
 // FuzzParseDuration holds the parser to the pattern of GEP-2257, which the
 // schema uses.
 func FuzzParseDuration(f *testing.F) {
-	for _, s := range []string{"", "0s", "250ms", "1m30s", "99999h99999h99999h99999h", "1.5s", "-1s", "1h1h1h1h1h", "1µs"} {
+	for _, s := range []string{"", "0s", "250ms", "1m30s", "99999h99999h99999h99999h",
+		"1.5s", "-1s", "1h1h1h1h1h", "1µs"} {
 		f.Add(s)
 	}
 	pattern := regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)

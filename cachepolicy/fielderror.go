@@ -23,11 +23,3 @@ func (e FieldErrors) Error() string {
 	}
 	return strings.Join(parts, "; ")
 }
-
-// orNil returns the faults as an error, or nil if there are none.
-func (e FieldErrors) orNil() error {
-	if len(e) == 0 {
-		return nil
-	}
-	return e
-}

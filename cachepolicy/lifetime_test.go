@@ -108,38 +108,46 @@ func TestLifetime(t *testing.T) {
 // TestLifetimeProperties holds for every answer, whatever the policy.
 func TestLifetimeProperties(t *testing.T) {
 	t.Parallel()
-	second := func(most int) *rapid.Generator[time.Duration] {
-		return rapid.Map(rapid.IntRange(0, most), func(n int) time.Duration { return time.Duration(n) * time.Second })
-	}
 	rapid.Check(t, func(t *rapid.T) {
-		p := &cachepolicy.Policy{TTL: cachepolicy.TTL{
-			Default: second(100).Draw(t, "default"), HasDefault: rapid.Bool().Draw(t, "hasDefault"),
-			Min: second(100).Draw(t, "min"), Max: 100 * time.Second, Heuristic: rapid.Bool().Draw(t, "heuristic"),
-			Origin: rapid.SampledFrom([]cachepolicy.OriginMode{"Honor", "IgnoreFreshness", "IgnoreAll"}).Draw(t, "origin"),
-		}}
-		if rapid.Bool().Draw(t, "negative") {
-			p.NegativeTTL.Class = map[int]time.Duration{4: second(300).Draw(t, "4xx"), 5: second(300).Draw(t, "5xx")}
-		}
-		in := cachepolicy.LifetimeInput{
-			Status: rapid.IntRange(200, 599).Draw(t, "status"), Unreachable: rapid.Bool().Draw(t, "unreachable"),
-			Stated: second(300).Draw(t, "stated"), HasStated: rapid.Bool().Draw(t, "hasStated"),
-			Heuristic: second(300).Draw(t, "guess"), HasHeuristic: rapid.Bool().Draw(t, "hasGuess"),
-			PolicyMayExtend: rapid.Bool().Draw(t, "mayExtend"), Anonymous: rapid.Bool().Draw(t, "anonymous"),
-			Prohibited: rapid.Bool().Draw(t, "prohibited"),
-		}
+		p, in := drawLifetime(t)
 		got := p.Lifetime(in)
-		switch {
-		case got.TTL < 0 || got.TTL > p.TTL.Max:
+		if got.TTL < 0 || got.TTL > p.TTL.Max {
 			t.Fatalf("%v is not between 0 and ttl.max", got.TTL)
-		case !got.OK && got.TTL != 0:
+		}
+		if !got.OK && got.TTL != 0 {
 			t.Fatalf("%v of an answer that is not stored", got.TTL)
-		case in.Prohibited && got.OK:
+		}
+		if in.Prohibited && got.OK {
 			t.Fatal("a prohibited answer is stored")
-		case got.OK && !in.PolicyMayExtend && !in.Anonymous && (!in.HasStated || got.TTL > in.Stated):
+		}
+		credentials := !in.PolicyMayExtend && !in.Anonymous
+		if got.OK && credentials && (!in.HasStated || got.TTL > in.Stated) {
 			t.Fatalf("%v for an answer to credentials, of which the origin says %v, %v", got.TTL, in.Stated, in.HasStated)
-		case got.OK && got.Negative && in.HasStated && !in.Unreachable && got.TTL > in.Stated &&
-			p.TTL.Origin == cachepolicy.OriginHonor:
+		}
+		honored := in.HasStated && !in.Unreachable && p.TTL.Origin == cachepolicy.OriginHonor
+		if got.OK && got.Negative && honored && got.TTL > in.Stated {
 			t.Fatalf("an error is kept for %v, the origin says %v", got.TTL, in.Stated)
 		}
 	})
+}
+
+func drawLifetime(t *rapid.T) (*cachepolicy.Policy, cachepolicy.LifetimeInput) {
+	seconds := func(label string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Second
+	}
+	flag := func(label string) bool { return rapid.Bool().Draw(t, label) }
+	p := &cachepolicy.Policy{TTL: cachepolicy.TTL{
+		Default: seconds("default", 100), HasDefault: flag("hasDefault"), Min: seconds("min", 100), Max: 100 * time.Second,
+		Heuristic: flag("heuristic"),
+		Origin:    rapid.SampledFrom([]cachepolicy.OriginMode{"Honor", "IgnoreFreshness", "IgnoreAll"}).Draw(t, "origin"),
+	}}
+	if flag("negative") {
+		p.NegativeTTL.Class = map[int]time.Duration{4: seconds("4xx", 300), 5: seconds("5xx", 300)}
+	}
+	return p, cachepolicy.LifetimeInput{
+		Status: rapid.IntRange(200, 599).Draw(t, "status"), Unreachable: flag("unreachable"),
+		Stated: seconds("stated", 300), HasStated: flag("hasStated"),
+		Heuristic: seconds("guess", 300), HasHeuristic: flag("hasGuess"),
+		PolicyMayExtend: flag("mayExtend"), Anonymous: flag("anonymous"), Prohibited: flag("prohibited"),
+	}
 }

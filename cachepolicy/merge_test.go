@@ -111,8 +111,8 @@ func fill(v reflect.Value, n int) {
 			fill(v.Index(i), n)
 		}
 	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case v.Kind() == reflect.String:
 		v.SetString(fmt.Sprint("value ", n))

@@ -85,7 +85,8 @@ func TestDecideReadOnlyGrowsOlder(t *testing.T) {
 	duration := rapid.Map(rapid.Int64Range(0, int64(time.Hour)), func(n int64) time.Duration { return time.Duration(n) })
 	rapid.Check(t, func(t *rapid.T) {
 		in := cachepolicy.ReadInput{Lifetime: duration.Draw(t, "lifetime"), Cost: duration.Draw(t, "cost"),
-			WhileRevalidate: duration.Draw(t, "wr"), IfError: duration.Draw(t, "ie"), Beta: rapid.Float64Range(0, 100).Draw(t, "beta"),
+			WhileRevalidate: duration.Draw(t, "wr"), IfError: duration.Draw(t, "ie"),
+			Beta:           rapid.Float64Range(0, 100).Draw(t, "beta"),
 			MaxLeadPercent: rapid.IntRange(0, 100).Draw(t, "lead"), U: rapid.Float64Range(1e-300, 1).Draw(t, "u")}
 		last := cachepolicy.ServeFresh
 		for range 50 {

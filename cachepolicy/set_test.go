@@ -11,29 +11,29 @@ import (
 )
 
 // bindings are those of a policy from a file with the targets given.
-func bindings(t testing.TB, namespace, name string, targets ...string) []cachepolicy.Binding {
-	t.Helper()
-	s := spec(t, `{}`)
+func bindings(tb testing.TB, namespace, name string, targets ...string) []cachepolicy.Binding {
+	tb.Helper()
+	s := spec(tb, `{}`)
 	for _, target := range targets {
-		one := spec(t, `{targetRefs: [{group: weir.dev, kind: EnvoyRoute, name: `+target+`}]}`)
+		one := spec(tb, `{targetRefs: [{group: weir.dev, kind: EnvoyRoute, name: `+target+`}]}`)
 		s.TargetRefs = append(s.TargetRefs, one.TargetRefs...)
 	}
 	policy, err := cachepolicy.Compile(namespace, name, s)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return cachepolicy.StandaloneBindings(policy, s)
 }
 
-func newSet(t testing.TB, lists ...[]cachepolicy.Binding) *cachepolicy.Set {
-	t.Helper()
+func newSet(tb testing.TB, lists ...[]cachepolicy.Binding) *cachepolicy.Set {
+	tb.Helper()
 	var all []cachepolicy.Binding
 	for _, list := range lists {
 		all = append(all, list...)
 	}
 	set, err := cachepolicy.NewSet(all...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return set
 }
@@ -140,8 +140,7 @@ func TestSetConflicts(t *testing.T) {
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("NewSet: %v, want %s", err, tc.want)
 			}
-			var conflict *cachepolicy.ConflictError
-			if !errors.As(err, &conflict) {
+			if _, ok := errors.AsType[*cachepolicy.ConflictError](err); !ok {
 				t.Error("the error holds no ConflictError")
 			}
 		})

@@ -74,11 +74,11 @@ func (v *validator) integer(path string, value *int32, least, most int32) {
 	}
 }
 
-func (v *validator) duration(path string, value *gatewayv1.Duration, least, most time.Duration) (time.Duration, bool) {
+func (v *validator) duration(path string, value *gatewayv1.Duration, most time.Duration) (time.Duration, bool) {
 	if value == nil {
 		return 0, false
 	}
-	d, err := boundedDuration(*value, least, most)
+	d, err := boundedDuration(*value, most)
 	if err != nil {
 		v.add(path, "%s", err)
 		return 0, false
@@ -90,9 +90,9 @@ func (v *validator) ttl(t *v1alpha1.TTL) {
 	if t == nil {
 		return
 	}
-	def, hasDef := v.duration("spec.ttl.default", t.Default, 0, MaxLifetime)
-	least, hasMin := v.duration("spec.ttl.min", t.Min, 0, MaxLifetime)
-	most, hasMax := v.duration("spec.ttl.max", t.Max, 0, MaxLifetime)
+	def, hasDef := v.duration("spec.ttl.default", t.Default, MaxLifetime)
+	least, hasMin := v.duration("spec.ttl.min", t.Min, MaxLifetime)
+	most, hasMax := v.duration("spec.ttl.max", t.Max, MaxLifetime)
 	switch {
 	case hasMin && hasMax && least > most:
 		v.add("spec.ttl.min", "%q: must not be above max (%s)", *t.Min, *t.Max)
@@ -126,7 +126,7 @@ func (v *validator) negativeTTL(list []v1alpha1.NegativeTTL) {
 		if list[i].TTL == nil {
 			v.add(path+".ttl", `must be set, such as "10s"`)
 		}
-		v.duration(path+".ttl", list[i].TTL, 0, MaxLifetime)
+		v.duration(path+".ttl", list[i].TTL, MaxLifetime)
 	}
 }
 
@@ -178,9 +178,9 @@ func (v *validator) stale(s *v1alpha1.Stale) {
 	if s == nil {
 		return
 	}
-	v.duration("spec.stale.whileRevalidate", s.WhileRevalidate, 0, MaxLifetime)
-	v.duration("spec.stale.ifError", s.IfError, 0, MaxLifetime)
-	v.duration("spec.stale.softTimeout", s.SoftTimeout, 0, MaxHold)
+	v.duration("spec.stale.whileRevalidate", s.WhileRevalidate, MaxLifetime)
+	v.duration("spec.stale.ifError", s.IfError, MaxLifetime)
+	v.duration("spec.stale.softTimeout", s.SoftTimeout, MaxHold)
 }
 
 func (v *validator) coalescing(c *v1alpha1.Coalescing) {
@@ -188,7 +188,7 @@ func (v *validator) coalescing(c *v1alpha1.Coalescing) {
 		return
 	}
 	enum(v, "spec.coalescing.scope", c.Scope, ScopeFleet, ScopeReplica, ScopeOff)
-	if d, ok := v.duration("spec.coalescing.maxWait", c.MaxWait, 0, MaxHold); ok && d == 0 {
+	if d, ok := v.duration("spec.coalescing.maxWait", c.MaxWait, MaxHold); ok && d == 0 {
 		v.add("spec.coalescing.maxWait", "%q: must be above 0s; not to wait at all is coalescing.scope: Off", *c.MaxWait)
 	}
 	v.integer("spec.coalescing.maxWaiters", c.MaxWaiters, 1, MaxWaiters)

@@ -75,13 +75,13 @@ func leafPaths(typ reflect.Type, path string) []string {
 		return []string{path}
 	}
 	var out []string
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+	for field := range typ.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" {
-			out = append(out, leafPaths(typ.Field(i).Type, path)...)
+			out = append(out, leafPaths(field.Type, path)...)
 			continue
 		}
-		out = append(out, leafPaths(typ.Field(i).Type, path+"."+name)...)
+		out = append(out, leafPaths(field.Type, path+"."+name)...)
 	}
 	slices.Sort(out)
 	return out

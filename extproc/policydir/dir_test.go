@@ -8,36 +8,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func symlink(t testing.TB, target, name string) {
-	t.Helper()
+func symlink(tb testing.TB, target, name string) {
+	tb.Helper()
 	if err := os.Symlink(target, name); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func mkdir(t testing.TB, path string) string {
-	t.Helper()
+func mkdir(tb testing.TB, path string) string {
+	tb.Helper()
 	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }
 
 // mount lays a directory out as Kubernetes mounts a ConfigMap: the files are
 // links through ..data, which leads to the directory of one generation.
-func mount(t testing.TB, dir, generation string, files map[string]string) {
-	t.Helper()
-	mkdir(t, filepath.Join(dir, generation))
+func mount(tb testing.TB, dir, generation string, files map[string]string) {
+	tb.Helper()
+	mkdir(tb, filepath.Join(dir, generation))
 	for name, content := range files {
-		write(t, filepath.Join(dir, generation), name, content)
+		write(tb, filepath.Join(dir, generation), name, content)
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			symlink(t, filepath.Join(dataLink, name), filepath.Join(dir, name))
+			symlink(tb, filepath.Join(dataLink, name), filepath.Join(dir, name))
 		}
 	}
 	// As the kubelet does: a new link is renamed over the old one.
-	symlink(t, generation, filepath.Join(dir, "..data_tmp"))
+	symlink(tb, generation, filepath.Join(dir, "..data_tmp"))
 	if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, dataLink)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

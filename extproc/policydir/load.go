@@ -77,8 +77,7 @@ func readFile(path string) ([]byte, error) {
 
 // reason is the error without the path, which stands before it already.
 func reason(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("cannot be read: %w", pathErr.Err)
 	}
 	return fmt.Errorf("cannot be read: %w", err)

@@ -146,7 +146,8 @@ func TestBounds(t *testing.T) {
 		{"a file larger than that", []string{big}, 1, "big.yaml: must not be larger than 1 MiB"},
 		{"files too large together", repeated(full, 65), 1, "full.yaml: the files are larger than 64 MiB together"},
 		{"as many files as may be", repeated(empty, MaxFiles), 0, ""},
-		{"too many files", repeated(empty, MaxFiles+1), 1, "empty.yaml: more than 10000 files: this and those after it are not read"},
+		{"too many files", repeated(empty, MaxFiles+1), 1,
+			"empty.yaml: more than 10000 files: this and those after it are not read"},
 		{"too many faults", []string{many}, MaxErrors, "many.yaml:200: 51 more errors from here on"},
 		{"a named pipe", []string{pipe}, 1, "pipe.yaml: must be a regular file"},
 	}
@@ -164,11 +165,11 @@ func TestBounds(t *testing.T) {
 }
 
 // write writes a file and returns its path.
-func write(t testing.TB, dir, name, content string) string {
-	t.Helper()
+func write(tb testing.TB, dir, name, content string) string {
+	tb.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }

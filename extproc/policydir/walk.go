@@ -167,8 +167,7 @@ func (w *walker) opaque(n *yaml.Node, path string) any {
 // fieldNamed finds the type of a struct's field by its JSON name; the names of
 // inlined structs count as the struct's own.
 func fieldNamed(t reflect.Type, name string) (reflect.Type, bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && tag == "" && strings.Contains(options, "inline"):
@@ -199,8 +198,7 @@ func suggestion(t reflect.Type, name string) string {
 
 func fieldNames(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && tag == "" && strings.Contains(options, "inline"):
