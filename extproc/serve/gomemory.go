@@ -49,7 +49,8 @@ func limitMemory(cfg *Config, log *slog.Logger) (memoryPlan, error) {
 
 // settleMemory decides. available is the memory there is, limited whether a
 // cgroup bounds it, inForce the Go runtime's limit (MaxInt64: none).
-func settleMemory(l *MemoryLimit, available int64, limited bool, inForce int64) (m memoryPlan, crowded bool, err error) {
+func settleMemory(l *MemoryLimit, available int64, limited bool, inForce int64,
+) (m memoryPlan, crowded bool, err error) {
 	switch {
 	case inForce != math.MaxInt64:
 		m.goSoft = inForce
