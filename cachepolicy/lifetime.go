@@ -14,7 +14,7 @@ type LifetimeInput struct {
 	// the answer allows one.
 	Heuristic    time.Duration
 	HasHeuristic bool
-	// PolicyMayExtend: ttl.default, ttl.min and the heuristic may apply. False if
+	// PolicyMayExtend: ttl.default and ttl.min may apply. False if
 	// the request carried credentials, or the status is not heuristically
 	// cacheable, or the origin forbids reuse without validation.
 	PolicyMayExtend bool
@@ -85,7 +85,7 @@ func (p *Policy) baseLifetime(in LifetimeInput) (time.Duration, LifetimeReason) 
 	switch {
 	case in.HasStated && honor:
 		return in.Stated, LifetimeStated
-	case in.PolicyMayExtend && in.HasHeuristic && p.TTL.Heuristic && honor:
+	case p.heuristic(&in):
 		return in.Heuristic, LifetimeHeuristic
 	case in.PolicyMayExtend && p.TTL.HasDefault:
 		return p.TTL.Default, LifetimeDefault
@@ -95,6 +95,11 @@ func (p *Policy) baseLifetime(in LifetimeInput) (time.Duration, LifetimeReason) 
 		return min(in.Stated, p.TTL.Default), LifetimeStated
 	}
 	return 0, LifetimeUnstated
+}
+
+// heuristic reports whether the guessed lifetime is the one that counts.
+func (p *Policy) heuristic(in *LifetimeInput) bool {
+	return in.HasHeuristic && in.Anonymous && !in.HasStated && p.TTL.Heuristic && p.TTL.Origin == OriginHonor
 }
 
 func (p *Policy) negativeLifetime(in LifetimeInput) Lifetime {
@@ -113,6 +118,8 @@ func (p *Policy) negativeLifetime(in LifetimeInput) Lifetime {
 		}
 	case stated:
 		ttl, out.Reason = in.Stated, LifetimeStated
+	case p.heuristic(&in) && !in.Unreachable:
+		ttl, out.Reason = in.Heuristic, LifetimeHeuristic
 	default:
 		return out
 	}

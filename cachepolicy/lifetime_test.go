@@ -85,7 +85,7 @@ func TestLifetime(t *testing.T) {
 		{"unless the origin says how long", negative, states(someone(404), 3*s), 3 * s, "stated"},
 
 		{"no default for errors", def, anyone(404), -1, "no-lifetime"},
-		{"no heuristic for errors", heuristic, guess(anyone(404), 7*s), -1, "no-lifetime"},
+		{"heuristic for errors, where the rules allow one", heuristic, guess(anyone(404), 7*s), 7 * s, "heuristic"},
 		{"the origin's own for errors", def, states(anyone(503), 3*s), 3 * s, "stated"},
 		{"lowered to max for errors", clamped, states(anyone(404), 500*s), 90 * s, "ttl-max"},
 		{"origin ignored for errors", fresh, states(anyone(404), 5*s), -1, "no-lifetime"},
@@ -120,6 +120,16 @@ func TestLifetimeProperties(t *testing.T) {
 		if in.Prohibited && got.OK {
 			t.Fatal("a prohibited answer is stored")
 		}
+	})
+}
+
+// TestLifetimeHeedsTheOrigin: what was made for one user, and errors, never
+// outlive what the origin says.
+func TestLifetimeHeedsTheOrigin(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, in := drawLifetime(t)
+		got := p.Lifetime(in)
 		credentials := !in.PolicyMayExtend && !in.Anonymous
 		if got.OK && credentials && (!in.HasStated || got.TTL > in.Stated) {
 			t.Fatalf("%v for an answer to credentials, of which the origin says %v, %v", got.TTL, in.Stated, in.HasStated)
