@@ -57,7 +57,7 @@ const (
 	opAbandon
 	// opFreshen puts entry, freshened by a 304 or a HEAD, in the place of what is stored.
 	opFreshen
-	// opDelete drops what is stored under the key.
+	// opDelete drops the stored variant entry.
 	opDelete
 	// opInvalidate stamps the targets invalid.
 	opInvalidate

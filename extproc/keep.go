@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,9 +119,13 @@ func freshenedLike(old, e *store.Entry) *store.Entry {
 	return &out
 }
 
-func (s *Service) deleted(ctx context.Context, key *cachepolicy.Key) {
-	if err := s.opts.Store.Delete(ctx, key); err != nil {
-		s.opts.Logger.Debug("A stored answer was not deleted", "error", err)
+// dropped takes a stored variant away.
+func (s *Service) dropped(ctx context.Context, e *store.Entry, now time.Time) {
+	err := s.opts.Store.Update(ctx, &e.Key, now, func(all []*store.Entry) []*store.Entry {
+		return slices.DeleteFunc(slices.Clone(all), e.SameVariant)
+	})
+	if err != nil {
+		s.opts.Logger.Debug("A stored answer was not dropped", "uri", e.URI, "error", err)
 	}
 }
 

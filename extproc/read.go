@@ -82,16 +82,24 @@ func (m *machine) act(action cachepolicy.ReadAction, failing bool, now time.Time
 			m.serveStored(metrics.OutcomeStaleIfError, now)
 			return
 		}
-		if m.refillable() && m.holds() {
-			m.state = stateJoin
-			m.emit(effect{op: opJoinRefill, id: m.flightID(), at: m.joinDeadline()})
-			return
-		}
-		if m.policy.Stale.SoftTimeout > 0 {
-			m.emit(effect{op: opNote, note: noteSoftTimeoutInactive})
-		}
-		m.fetch(now)
+		m.fetchWithStale(now)
 	default:
+		m.fetch(now)
+	}
+}
+
+// fetchWithStale fetches with a stale copy at hand. Only for softTimeout must the
+// fetch be a detached one, which lives on when the stale copy is served; else
+// this request carries it, and the copy stands in if it fails.
+func (m *machine) fetchWithStale(now time.Time) {
+	switch {
+	case m.policy.Stale.SoftTimeout <= 0 || !m.holds():
+		m.fetch(now)
+	case m.refillable():
+		m.state = stateJoin
+		m.emit(effect{op: opJoinRefill, id: m.flightID(), at: m.joinDeadline()})
+	default:
+		m.emit(effect{op: opNote, note: noteSoftTimeoutInactive})
 		m.fetch(now)
 	}
 }

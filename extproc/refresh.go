@@ -155,13 +155,23 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 		k.fill.begin(k.svc, k.lead, k.job, a.entry, a.share, a.reason)
 		return true
 	default:
-		k.settled, k.result = true, metrics.RefillUncacheable
-		k.lead.Release(true, a.reason)
-	}
-	if a.drop {
-		k.svc.deleted(k.ctx, &k.job.key)
+		k.uncacheable(a, at)
 	}
 	return false
+}
+
+// uncacheable: the answer may not be kept. A stale copy is not served any longer
+// then, since no refresh would ever replace it; a fresh one lives its life out.
+func (k *sink) uncacheable(a admission, now time.Time) {
+	k.settled, k.result = true, metrics.RefillUncacheable
+	if old := k.job.stored; old != nil {
+		if a.drop || !isFresh(old, now) {
+			k.svc.dropped(k.ctx, old, now)
+		} else {
+			k.svc.failed(k.lead.ID(), now)
+		}
+	}
+	k.lead.Release(true, a.reason)
 }
 
 // notModified freshens what is stored. A 304 that is about something else makes
@@ -173,7 +183,7 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 		return
 	}
 	k.result = metrics.RefillFailed
-	k.svc.deleted(k.ctx, &k.job.key)
+	k.svc.dropped(k.ctx, f.stored, at)
 	k.lead.Fail(reasonForeign304)
 }
 

@@ -14,21 +14,21 @@ import (
 // response: it travels as one message and Envoy buffers it whole.
 const maxReplaceBody = 8 << 20
 
-// goOn lets the request go on to the origin. A leader asks for the whole and
-// unconditionally, or with the validators of what is stored: the client's own
-// conditions are answered here.
+// goOn lets the request go on to the origin: with the validators of what is
+// stored, or, for a leader, unconditionally and for the whole. The client's own
+// conditions are then answered here.
 func (m *machine) goOn(r role, now time.Time) {
 	m.role, m.asked, m.birth, m.state = r, now, m.facts.position(), stateOrigin
 	mutation := wire.Mutation{}
 	if m.req.Header.Has(refill.TokenHeader) {
 		mutation.Remove = append(mutation.Remove, refill.TokenHeader)
 	}
-	if r == roleLead {
+	if m.stored != nil && r != roleWatch && m.stored.Body.Len() <= maxReplaceBody {
+		m.validators = httpcache.Validators(m.stored.Header)
+		mutation.Set = m.validators
+	}
+	if r == roleLead || m.validators != nil {
 		mutation.Remove = append(mutation.Remove, httpcache.StripConditionals(m.req.Header)...)
-		if m.stored != nil && m.stored.Body.Whole() && m.stored.Body.Len() <= maxReplaceBody {
-			m.validators = httpcache.Validators(m.stored.Header)
-			mutation.Set = m.validators
-		}
 	}
 	m.send(wire.ContinueRequest(mutation))
 }
@@ -67,7 +67,7 @@ func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
 		m.emitLead(effect{op: opRelease, reason: a.reason, mark: true})
 	}
 	if a.drop {
-		m.emit(effect{op: opDelete})
+		m.emit(effect{op: opDelete, entry: m.stored})
 	}
 	m.passResponse(a.reason, resp.Header, resp.Status)
 }
@@ -190,7 +190,7 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 // hold. It says nothing that the client could use: the fetch failed, and the next
 // one is unconditional.
 func (m *machine) onForeignNotModified(resp *httpcache.Response, now time.Time) {
-	m.emit(effect{op: opDelete})
+	m.emit(effect{op: opDelete, entry: m.stored})
 	m.emitLead(effect{op: opFail, reason: reasonForeign304})
 	if m.mayServeStale(now) {
 		m.replaceWithStale(metrics.OutcomeStaleIfError, resp.Header, now)
@@ -229,7 +229,7 @@ func (m *machine) freshenByHead(resp *httpcache.Response, now time.Time) {
 	case ok:
 		m.emit(effect{op: opFreshen, entry: freshen(m.fetched(resp, false, now))})
 	case invalidate:
-		m.emit(effect{op: opDelete})
+		m.emit(effect{op: opDelete, entry: m.stored})
 	}
 }
 

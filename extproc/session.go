@@ -246,7 +246,7 @@ func (s *session) doFill(e *effect) {
 	case opFreshen:
 		s.svc.freshened(ctx, e.entry, s.lead, time.Now())
 	case opDelete:
-		s.svc.deleted(ctx, &s.m.key)
+		s.svc.dropped(ctx, e.entry, time.Now())
 	case opInvalidate:
 		s.svc.invalidated(e.targets, s.m.policy.Namespace, time.Now())
 	}
