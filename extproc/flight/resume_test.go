@@ -213,7 +213,8 @@ func TestResume(t *testing.T) {
 		{"no tag", nil, nil, 200, false},
 		{"bare tag", f("etag", `1`), f("etag", `1`), 200, false},
 		{"another length", f("etag", `"1"`, "content-length", "5"), f("etag", `"1"`, "content-length", "6"), 200, false},
-		{"another coding", f("etag", `"1"`, "content-encoding", "gzip"), f("etag", `"1"`, "content-encoding", "br"), 200, false},
+		{"another coding", f("etag", `"1"`, "content-encoding", "gzip"),
+			f("etag", `"1"`, "content-encoding", "br"), 200, false},
 		{"a coding on one side", f("etag", `"1"`, "content-encoding", "gzip"), f("etag", `"1"`), 200, false},
 		{"another status", f("etag", `"1"`), f("etag", `"1"`), 206, false},
 	}

@@ -136,6 +136,14 @@ func TestRamp(t *testing.T) {
 	if perSecond[9] < 700 || perSecond[9] > 1100 || perSecond[10] != 5000 {
 		t.Errorf("fetches per second: %v; want about 800 in the tenth, and no bound after it", perSecond)
 	}
+}
+
+func TestRampRestart(t *testing.T) {
+	t.Parallel()
+	r := NewRamp(RampOptions{From: 10, To: 1000, Duration: 10 * time.Second}, t0)
+	if wait, ok := r.Reserve(t0.Add(10*time.Second), 0); !ok || wait != 0 {
+		t.Error("held back after the end")
+	}
 	r.Restart(t0.Add(12 * time.Second))
 	if _, ok := r.Reserve(t0.Add(12*time.Second), 0); !ok {
 		t.Error("the first after a restart waits")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -100,7 +99,10 @@ func TestWhole(t *testing.T) {
 // Field case 18: an answer that was cut short is never taken for whole.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
-	const ok = "HTTP/1.1 200 OK\r\n"
+	const (
+		ok      = "HTTP/1.1 200 OK\r\n"
+		chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
+	)
 	tests := []struct {
 		name   string
 		answer string
@@ -108,11 +110,11 @@ func TestIncomplete(t *testing.T) {
 		body   string // what the sink got until then
 	}{
 		{"shorter than Content-Length", ok + "Content-Length: 10\r\n\r\n123456", ErrTruncated, "123456"},
-		{"chunked without the last chunk", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", ErrTruncated, "abc"},
-		{"cut within a chunk", ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nabc", ErrTruncated, "abc"},
-		{"cut within a chunk's size", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1", ErrTruncated, "abc"},
-		{"cut before the trailers end", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: 1\r\n", ErrTruncated, "abc"},
-		{"broken chunk size", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n", ErrTruncated, "abc"},
+		{"chunked without the last chunk", chunked + "3\r\nabc\r\n", ErrTruncated, "abc"},
+		{"cut within a chunk", chunked + "5\r\nabc", ErrTruncated, "abc"},
+		{"cut within a chunk's size", chunked + "3\r\nabc\r\n1", ErrTruncated, "abc"},
+		{"cut before the trailers end", chunked + "3\r\nabc\r\n0\r\nX: 1\r\n", ErrTruncated, "abc"},
+		{"broken chunk size", chunked + "3\r\nabc\r\nzz\r\n", ErrTruncated, "abc"},
 		{"ends with the connection", ok + "\r\nabc", ErrTruncated, ""},
 		{"HTTP/1.0", "HTTP/1.0 200 OK\r\n\r\nabc", ErrTruncated, ""},
 		{"closed without an answer", "", ErrUnreachable, ""},
@@ -152,12 +154,7 @@ func TestNobodyListens(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "weir") // t.TempDir may be too long for a socket's name
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path := filepath.Join(dir, "s")
+	path := filepath.Join(t.TempDir(), "s")
 	serveWire(t, "unix", path, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 	for _, addr := range []string{path, "unix://" + path} {
 		var got record

@@ -172,66 +172,76 @@ func TestAcquireWaitsNoLongerThanItsContext(t *testing.T) {
 func TestLimiterModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		limit, queue := rapid.IntRange(1, 4).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "queue")
-		l := NewLimiter(limit, queue)
-		var running, waiting []*Slot
-		settle := func() {
-			for i := 0; i < len(waiting); i++ {
-				if granted(waiting[i]) {
-					for _, w := range waiting {
-						if !granted(w) && (w.popularity > waiting[i].popularity ||
-							w.popularity == waiting[i].popularity && w.sequence < waiting[i].sequence) {
-							t.Fatal("overtaken")
-						}
-					}
-					running = append(running, waiting[i])
-					waiting = slices.Delete(waiting, i, i+1)
-					i--
-				}
-			}
-		}
+		m := &limiterModel{limit: rapid.IntRange(1, 4).Draw(t, "limit"), queue: rapid.IntRange(0, 4).Draw(t, "queue")}
+		m.l = NewLimiter(m.limit, m.queue)
 		t.Repeat(map[string]func(*rapid.T){
-			"enqueue": func(t *rapid.T) {
-				if s, err := l.Enqueue(float64(rapid.IntRange(0, 2).Draw(t, "popularity"))); err == nil {
-					waiting = append(waiting, s)
-				} else if len(running) < limit || len(waiting) < queue {
-					t.Fatal("refused below the bounds")
-				}
-			},
-			"try": func(t *rapid.T) {
-				if s, ok := l.TryAcquire(); ok {
-					running = append(running, s)
-				} else if len(running) < limit {
-					t.Fatal("refused below the bound")
-				}
-			},
-			"release": func(t *rapid.T) {
-				from := &running
-				if rapid.Bool().Draw(t, "waiting") {
-					from = &waiting
-				}
-				if len(*from) == 0 {
-					return
-				}
-				i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
-				s := (*from)[i]
-				*from = slices.Delete(*from, i, i+1)
-				s.Release()
-				if rapid.Bool().Draw(t, "twice") {
-					s.Release()
-				}
-			},
-			"": func(t *rapid.T) {
-				settle()
-				if len(running) > limit || len(waiting) > queue || len(waiting) > 0 && len(running) < limit {
-					t.Fatalf("%d of %d run, %d of %d wait", len(running), limit, len(waiting), queue)
-				}
-				if s := l.Stats(); s.Running != len(running) || s.Queued != len(waiting) {
-					t.Fatalf("Stats = %+v; %d run, %d wait", s, len(running), len(waiting))
-				}
-			},
+			"enqueue": m.enqueue, "try": m.try, "release": m.release, "": m.check,
 		})
 	})
+}
+
+type limiterModel struct {
+	l                *Limiter
+	limit, queue     int
+	running, waiting []*Slot
+}
+
+func (m *limiterModel) enqueue(t *rapid.T) {
+	s, err := m.l.Enqueue(float64(rapid.IntRange(0, 2).Draw(t, "popularity")))
+	if err == nil {
+		m.waiting = append(m.waiting, s)
+	} else if len(m.running) < m.limit || len(m.waiting) < m.queue {
+		t.Fatal("refused below the bounds")
+	}
+}
+
+func (m *limiterModel) try(t *rapid.T) {
+	if s, ok := m.l.TryAcquire(); ok {
+		m.running = append(m.running, s)
+	} else if len(m.running) < m.limit {
+		t.Fatal("refused below the bound")
+	}
+}
+
+func (m *limiterModel) release(t *rapid.T) {
+	from := &m.running
+	if rapid.Bool().Draw(t, "waiting") {
+		from = &m.waiting
+	}
+	if len(*from) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
+	s := (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
+	s.Release()
+	if rapid.Bool().Draw(t, "twice") {
+		s.Release()
+	}
+}
+
+func (m *limiterModel) check(t *rapid.T) {
+	for i := 0; i < len(m.waiting); i++ {
+		if s := m.waiting[i]; granted(s) {
+			if slices.ContainsFunc(m.waiting, func(w *Slot) bool { return !granted(w) && comesBefore(w, s) }) {
+				t.Fatal("overtaken")
+			}
+			m.running = append(m.running, s)
+			m.waiting = slices.Delete(m.waiting, i, i+1)
+			i--
+		}
+	}
+	running, waiting := len(m.running), len(m.waiting)
+	if running > m.limit || waiting > m.queue || waiting > 0 && running < m.limit {
+		t.Fatalf("%d of %d run, %d of %d wait", running, m.limit, waiting, m.queue)
+	}
+	if s := m.l.Stats(); s.Running != running || s.Queued != waiting {
+		t.Fatalf("Stats = %+v; %d run, %d wait", s, running, waiting)
+	}
+}
+
+func comesBefore(a, b *Slot) bool {
+	return a.popularity > b.popularity || a.popularity == b.popularity && a.sequence < b.sequence
 }
 
 func TestLimiterStress(t *testing.T) {
