@@ -100,11 +100,7 @@ func StreamHead(a Answer, end bool) *Reply {
 		return appendMessage(b, 1, func(b []byte) []byte {
 			b = appendMessage(b, 1, func(b []byte) []byte {
 				b = appendHeaderMapField(b, httpcache.Field{Name: ":status", Value: statusText(a.Status)})
-				for i, f := range a.Header {
-					if a.Header[:i].Has(f.Name) {
-						continue
-					}
-					f.Value, _ = a.Header.Joined(f.Name)
+				for f := range joined(a.Header) {
 					b = appendHeaderMapField(b, f)
 				}
 				return b

@@ -94,7 +94,7 @@ type Message struct {
 const maxHeaderFields = 4096
 
 // errMalformed reports bytes that are not a ProcessingRequest.
-var errMalformed = errors.New("malformed ProcessingRequest") //nolint:gochecknoglobals // sentinel
+var errMalformed = errors.New("malformed ProcessingRequest")
 
 // Reset clears m and frees what it holds of the transport's memory.
 func (m *Message) Reset() {
@@ -124,42 +124,35 @@ func (m *Message) Unmarshal(data mem.BufferSlice) error {
 
 // parse reads the top level: the oneof and what stands beside it.
 func (m *Message) parse(b []byte) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return fmt.Errorf("%w: tag: %w", errMalformed, protowire.ParseError(n))
-		}
-		b = b[n:]
-		if typ != protowire.BytesType {
-			v, n := consumeScalar(num, typ, b)
-			if n < 0 {
-				return fmt.Errorf("%w: field %d: %w", errMalformed, num, protowire.ParseError(n))
-			}
+	err := eachField(b, func(num protowire.Number, v uint64, b []byte) error {
+		if b == nil {
 			if num == fieldObservability {
 				m.Observability = v != 0
 			}
-			b = b[n:]
-			continue
+			return nil
 		}
-		v, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return fmt.Errorf("%w: field %d: %w", errMalformed, num, protowire.ParseError(n))
+		if err := m.parsePart(num, b); err != nil {
+			return fmt.Errorf("field %d: %w", num, err)
 		}
-		b = b[n:]
-		if err := m.parsePart(num, v); err != nil {
-			return fmt.Errorf("%w: field %d: %w", errMalformed, num, err)
-		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
 	}
 	return nil
 }
 
 func (m *Message) parsePart(num protowire.Number, v []byte) error {
+	if kind := kindOf(num); kind != KindNone {
+		if m.Kind != KindNone { // a oneof: what two of them would mean is not worth knowing
+			return fmt.Errorf("%s in a message of %s", kind, m.Kind)
+		}
+		m.Kind = kind
+	}
 	switch num {
 	case fieldRequestHeaders, fieldResponseHeaders, fieldRequestTrailers, fieldResponseTrailers:
-		m.Kind = kindOf(num)
 		return m.parseHeaders(string(v))
 	case fieldRequestBody, fieldResponseBody:
-		m.Kind = kindOf(num)
 		return m.parseBody(v)
 	case fieldAttributes:
 		return m.parseAttributes(v)
@@ -189,14 +182,15 @@ func kindOf(num protowire.Number) Kind {
 	}
 }
 
-// parseHeaders reads HttpHeaders or HttpTrailers. s is a copy of the message's
-// bytes that all names and values are parts of: one allocation for them all.
+// parseHeaders reads HttpHeaders or HttpTrailers, which have no end_of_stream. s
+// is a copy of the message's bytes that all names and values are parts of: one
+// allocation for them all.
 func (m *Message) parseHeaders(s string) error {
 	return eachField(stringBytes(s), func(num protowire.Number, v uint64, b []byte) error {
 		switch {
 		case num == 1 && b != nil:
 			return m.parseHeaderMap(b)
-		case num == 3 && b == nil:
+		case num == 3 && b == nil && (m.Kind == KindRequestHeaders || m.Kind == KindResponseHeaders):
 			m.EndOfStream = v != 0
 		}
 		return nil
@@ -211,22 +205,26 @@ func (m *Message) parseHeaderMap(b []byte) error {
 		if num != 1 || b == nil {
 			return nil
 		}
-		var f httpcache.Field
+		var name, value, raw []byte
 		err := eachField(b, func(num protowire.Number, _ uint64, b []byte) error {
-			switch num {
-			case 1:
-				f.Name = bytesString(b)
-			case 2, 3: // value, raw_value: Envoy fills exactly one
-				if len(b) > 0 {
-					f.Value = bytesString(b)
-				}
+			switch {
+			case b == nil:
+			case num == 1:
+				name = b
+			case num == 2:
+				value = b
+			case num == 3:
+				raw = b
 			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		return m.addField(f)
+		if len(raw) > 0 { // Envoy fills exactly one of them
+			value = raw
+		}
+		return m.addField(httpcache.Field{Name: bytesString(name), Value: bytesString(value)})
 	})
 }
 
@@ -262,15 +260,20 @@ func (m *Message) addField(f httpcache.Field) error {
 
 func (m *Message) parseBody(b []byte) error {
 	m.Body = []byte{}
-	return eachField(b, func(num protowire.Number, v uint64, b []byte) error {
+	var end, endWithoutMessage bool
+	err := eachField(b, func(num protowire.Number, v uint64, b []byte) error {
 		switch {
 		case num == 1 && b != nil:
 			m.Body = b
-		case num == 2 && b == nil, num == 3 && b == nil: // end_of_stream(_without_message)
-			m.EndOfStream = m.EndOfStream || v != 0
+		case num == 2 && b == nil:
+			end = v != 0
+		case num == 3 && b == nil:
+			endWithoutMessage = v != 0
 		}
 		return nil
 	})
+	m.EndOfStream = end || endWithoutMessage
+	return err
 }
 
 func (m *Message) parseConfig(b []byte) error {
@@ -281,9 +284,9 @@ func (m *Message) parseConfig(b []byte) error {
 		}
 		switch num {
 		case 1:
-			m.Config.RequestBody = BodyMode(min(v, 255))
+			m.Config.RequestBody = BodyMode(min(uint32(v), 255))
 		case 2:
-			m.Config.ResponseBody = BodyMode(min(v, 255))
+			m.Config.ResponseBody = BodyMode(min(uint32(v), 255))
 		case 3:
 			m.Config.BodyWithoutWaiting = v != 0
 		}
@@ -333,8 +336,9 @@ func (m *Message) parseAttribute(b []byte) error {
 	return err
 }
 
-// eachField calls f for every field of a message: with the bytes of a
-// length-delimited one (never nil), else with the number and nil bytes.
+// eachField calls f for every field of a message that is a varint (with nil
+// bytes) or length-delimited (never nil). No field that is read here is of
+// another type, so those are unknown ones.
 func eachField(b []byte, f func(protowire.Number, uint64, []byte) error) error {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -353,7 +357,15 @@ func eachField(b []byte, f func(protowire.Number, uint64, []byte) error) error {
 			b = b[n:]
 			continue
 		}
-		v, n := consumeScalar(num, typ, b)
+		if typ != protowire.VarintType {
+			n := protowire.ConsumeFieldValue(num, typ, b)
+			if n < 0 {
+				return protowire.ParseError(n)
+			}
+			b = b[n:]
+			continue
+		}
+		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
@@ -363,13 +375,6 @@ func eachField(b []byte, f func(protowire.Number, uint64, []byte) error) error {
 		b = b[n:]
 	}
 	return nil
-}
-
-func consumeScalar(num protowire.Number, typ protowire.Type, b []byte) (uint64, int) {
-	if typ == protowire.VarintType {
-		return protowire.ConsumeVarint(b)
-	}
-	return 0, protowire.ConsumeFieldValue(num, typ, b)
 }
 
 // stringBytes and bytesString view the same memory; the bytes are never written.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"iter"
 	"time"
 
 	"google.golang.org/grpc/mem"
@@ -31,7 +32,7 @@ func (r *Reply) Bytes() []byte { return r.parts.Materialize() }
 
 // Mutation changes header fields of a request or response that goes on.
 type Mutation struct {
-	Set    httpcache.Fields // replaces what is there
+	Set    httpcache.Fields // replaces what is there; lines of one field are joined
 	Remove []string
 }
 
@@ -109,7 +110,7 @@ func appendHeadersReply(b []byte, num protowire.Number, c common) []byte {
 				b = appendVarint(b, 1, 1)
 			}
 			b = appendMessage(b, 2, func(b []byte) []byte {
-				for _, f := range c.mutation.Set {
+				for f := range joined(c.mutation.Set) {
 					b = appendHeaderOption(b, f, overwrite)
 				}
 				for _, name := range c.mutation.Remove {
@@ -123,6 +124,22 @@ func appendHeadersReply(b []byte, num protowire.Number, c common) []byte {
 			return b
 		})
 	})
+}
+
+// joined yields each field once, its lines joined (RFC 9110 §5.3), for where Envoy
+// keeps only the last of a repeated name.
+func joined(fields httpcache.Fields) iter.Seq[httpcache.Field] {
+	return func(yield func(httpcache.Field) bool) {
+		for i, f := range fields {
+			if fields[:i].Has(f.Name) {
+				continue
+			}
+			f.Value, _ = fields.Joined(f.Name)
+			if !yield(f) {
+				return
+			}
+		}
+	}
 }
 
 // headerAction is how a HeaderValueOption treats a field that exists.

@@ -116,18 +116,21 @@ func setHeader(name, value string) *corev3.HeaderValueOption {
 	return &corev3.HeaderValueOption{Header: rawHeader(name, value)}
 }
 
+func overwriting(name, value string) *corev3.HeaderValueOption {
+	o := setHeader(name, value)
+	o.AppendAction = corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
+	return o
+}
+
 func TestReplies(t *testing.T) {
 	t.Parallel()
-	overwrite := setHeader("a", "1")
-	overwrite.AppendAction = corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
-	status := setHeader(":status", "200")
-	status.AppendAction = corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
+	status := overwriting(":status", "200")
 	mutation := wire.Mutation{Set: httpcache.Fields{{Name: "a", Value: "1"}}, Remove: []string{"range"}}
 	wantMutation := &extprocv3.HeaderMutation{
-		SetHeaders: []*corev3.HeaderValueOption{overwrite}, RemoveHeaders: []string{"range"},
+		SetHeaders: []*corev3.HeaderValueOption{overwriting("a", "1")}, RemoveHeaders: []string{"range"},
 	}
 	again := setHeader("x", "2")
-	again.Append = wrapperspb.Bool(true)
+	again.Append = wrapperspb.Bool(true) //nolint:staticcheck // the one form that ImmediateResponse honours
 	answer := wire.Answer{Status: 200, Details: "weir_hit", Header: httpcache.Fields{
 		{Name: "x", Value: "1"}, {Name: "x", Value: "2"}, {Name: "content-type", Value: "t"},
 	}}
@@ -166,6 +169,17 @@ func TestReplies(t *testing.T) {
 						HeaderMutation: &extprocv3.HeaderMutation{
 							SetHeaders: []*corev3.HeaderValueOption{status}, RemoveHeaders: []string{"etag"}},
 						BodyMutation: &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: []byte("b")}},
+					}}}}},
+		"replace response, one field on two lines": {
+			wire.ReplaceResponse(200, wire.Mutation{Set: httpcache.Fields{
+				{Name: "link", Value: "</a>"}, {Name: "vary", Value: "x"}, {Name: "link", Value: "</b>"}}}, nil),
+			&extprocv3.ProcessingResponse{
+				Response: &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{
+					Response: &extprocv3.CommonResponse{
+						Status: extprocv3.CommonResponse_CONTINUE_AND_REPLACE,
+						HeaderMutation: &extprocv3.HeaderMutation{SetHeaders: []*corev3.HeaderValueOption{
+							status, overwriting("link", "</a>, </b>"), overwriting("vary", "x")}},
+						BodyMutation: &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{}},
 					}}}}},
 		"ack body": {wire.AckBody(), &extprocv3.ProcessingResponse{
 			Response: &extprocv3.ProcessingResponse_ResponseBody{ResponseBody: &extprocv3.BodyResponse{}}}},
