@@ -44,7 +44,8 @@ tools: ## Install the pinned tools (Envoy, golangci-lint, …) into the cache
 .PHONY: demo
 demo: ## See weir work: origin, weir and Envoy, a short show, then left running (ONCE=1: end after the show)
 	@.ci/tools envoy
-	@ONCE=$(ONCE) go run ./e2e/demo
+	@go build -o bin/demo ./e2e/demo
+	@ONCE=$(ONCE) bin/demo
 
 ##@ Checks
 

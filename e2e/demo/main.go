@@ -18,7 +18,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Getenv("ONCE") != ""); err != nil {
+	if err := run(ctx, newTerminal(os.Stdout), os.Getenv("ONCE") != ""); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		stop()
 		os.Exit(1)
@@ -27,9 +27,8 @@ func main() {
 
 var errNumbers = errors.New("the numbers did not hold")
 
-func run(ctx context.Context, once bool) error {
+func run(ctx context.Context, term *terminal, once bool) error {
 	held := true
-	term := newTerminal(os.Stdout)
 	err := harness.Run(ctx, os.Stderr, func(tb harness.TB) {
 		s := newStage(tb, !once)
 		term.title(s)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // terminal prints the show: aligned text, with colours only where a terminal shows it.
@@ -42,14 +43,15 @@ func (t *terminal) println(parts ...string) { fmt.Fprintln(t.w, strings.Join(par
 
 func (t *terminal) title(s *stage) {
 	edge, origin := s.envoy.Address(), s.origin.Address()
-	gap := strings.Repeat(" ", len("  clients  ──▶  Envoy "))
+	gap := strings.Repeat(" ", utf8.RuneCountInString("  clients  ──▶  "))
 	t.println()
 	t.println("  ", t.paint(bold, "weir"), ": one fetch, however many ask")
 	t.println()
 	t.println("  clients  ──▶  ", t.paint(cyan, "Envoy"), " ", edge, "  ──▶  ", t.paint(cyan, "origin"), " ", origin,
 		fmt.Sprintf(" (%v a page)", cost))
 	t.println(gap, "  │ ext_proc")
-	t.println(gap, t.paint(cyan, " weir"), " ", s.weir.GRPCAddress)
+	t.println(gap, "  ▼")
+	t.println(gap, t.paint(cyan, "weir"), "  ", s.weir.GRPCAddress)
 	t.println()
 	t.println(t.paint(dim, fmt.Sprintf("     %-28s %8s %7s %8s %8s %8s   %s",
 		"", "requests", "origin", "p50", "p99", "max", "what clients got")))
@@ -126,7 +128,7 @@ func (t *terminal) invite(s *stage) {
 		{"curl -i " + s.envoy.URL("/direct/catalog/7"), "the same without weir"},
 		{"curl -i " + s.envoy.URL("/report"), "lives for a second"},
 		{"curl " + origin + "/control/slow", "then /report again; also failing, fast"},
-		{"curl 'http://" + s.weir.AdminAddress + "/v1/explain?url=" + s.envoy.URL("/catalog/7") + "'", "why"},
+		{"curl 'http://" + s.weir.AdminAddress + "/v1/explain?route=catalog&url=" + s.envoy.URL("/catalog/7") + "'", "why"},
 		{"curl http://" + s.weir.AdminAddress + "/v1/status", "what weir holds"},
 		{"curl http://" + s.weir.MetricsAddress + "/metrics", "Prometheus"},
 		{"curl http://" + s.envoy.AdminAddress() + "/stats?filter=ext_proc", "Envoy's side"},

@@ -188,7 +188,7 @@ func (e *Envoy) weirEndpoints() map[string]bool {
 }
 
 // Stop ends Envoy. The test's end does the same.
-func (e *Envoy) Stop() { e.process.stop() }
+func (e *Envoy) Stop() { e.process.stop(stopGrace) }
 
 // ResidentBytes is the memory Envoy's process holds.
 func (e *Envoy) ResidentBytes() uint64 {

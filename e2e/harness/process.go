@@ -42,7 +42,7 @@ func startProcess(tb TB, name string, cmd *exec.Cmd, onLine func(line string) (d
 		_ = cmd.Wait() // how it ended is in cmd.ProcessState
 	}()
 	tb.Cleanup(func() {
-		p.stop()
+		p.stop(stopGrace)
 		if tb.Failed() {
 			tb.Logf("--- output of %s (%v):\n%s", name, cmd.ProcessState, p.output)
 		}
@@ -50,12 +50,12 @@ func startProcess(tb TB, name string, cmd *exec.Cmd, onLine func(line string) (d
 	return p
 }
 
-// stop ends the process with SIGTERM, or with SIGKILL when that takes too long, and waits until it is gone.
-func (p *process) stop() {
+// stop ends the process with SIGTERM, or with SIGKILL when that takes longer than grace, and waits until it is gone.
+func (p *process) stop(grace time.Duration) {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(stopGrace):
+	case <-time.After(grace):
 		p.signal(syscall.SIGKILL)
 		<-p.exited
 	}

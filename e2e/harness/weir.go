@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // WeirOptions says what is peculiar about one weir-extproc.
@@ -21,11 +22,14 @@ type WeirOptions struct {
 	GRPCAddress string
 	// AdminAddress, MetricsAddress and HealthAddress likewise.
 	AdminAddress, MetricsAddress, HealthAddress string
-	// Args are further flags.
+	// Args are further flags; of one given twice, the last counts, so they may also replace what is set here.
 	Args []string
 	// Env are further variables, KEY=VALUE.
 	Env []string
 }
+
+// drainLimit is longer than weir's own --drain-timeout.
+const drainLimit = time.Minute
 
 // Weir is a running weir-extproc.
 type Weir struct {
@@ -68,6 +72,7 @@ func StartWeir(tb TB, o WeirOptions) *Weir {
 		"--metrics-bind-address=" + o.MetricsAddress,
 		"--health-probe-bind-address=" + o.HealthAddress,
 		"--policy-dir=" + w.PolicyDir,
+		"--drain-delay=0s", // no load balancer has to notice
 	}
 	if o.RefillAddress != "" {
 		args = append(args, "--refill-address="+o.RefillAddress)
@@ -118,11 +123,11 @@ func (w *Weir) Kill() {
 	<-w.process.exited
 }
 
-// Terminate asks weir to end (SIGTERM) and waits until it is gone; it fails the test when the exit status is not 0 or
-// it had to be killed.
+// Terminate asks weir to end (SIGTERM) and waits until it has drained and is gone; it fails the test when the exit
+// status is not 0 or that takes a minute.
 func (w *Weir) Terminate() {
 	w.tb.Helper()
-	w.process.stop()
+	w.process.stop(drainLimit)
 	if state := w.process.cmd.ProcessState; !state.Success() {
 		w.tb.Fatalf("weir-extproc ended with %v", state)
 	}
