@@ -38,15 +38,23 @@ type BurstResult struct {
 // lets a process open that many files.
 func Burst(tb TB, n int, request func(i int) *http.Request) []BurstResult {
 	tb.Helper()
+	return StartBurst(tb, n, request)()
+}
+
+// StartBurst is Burst for a test that has something to do while the clients wait: it returns when the requests are on
+// their way. wait returns the results; it must be called once.
+func StartBurst(tb TB, n int, request func(i int) *http.Request) (wait func() []BurstResult) {
+	tb.Helper()
 	raiseFileLimit(tb)
 	clients, err := dialBurst(n, request)
-	defer func() {
+	closeAll := func() {
 		for _, c := range clients {
 			if c != nil {
 				_ = c.conn.Close()
 			}
 		}
-	}()
+	}
+	tb.Cleanup(closeAll)
 	if err != nil {
 		tb.Fatalf("burst: %v", err)
 	}
@@ -62,8 +70,11 @@ func Burst(tb TB, n int, request func(i int) *http.Request) []BurstResult {
 	}
 	start = time.Now()
 	close(gate)
-	wg.Wait()
-	return results
+	return func() []BurstResult {
+		wg.Wait()
+		closeAll()
+		return results
+	}
 }
 
 // Same makes each request of a burst the same one, which must have no body.

@@ -21,18 +21,14 @@ func TestBurstIsConcurrent(t *testing.T) {
 	envoy := harness.StartEnvoy(t, harness.EnvoyOptions{
 		Origins: []string{origin.Address()}, Routes: []harness.Route{{Name: "plain", NoCache: true}},
 	})
-	go func() {
-		for origin.Concurrent("/") < n {
-			time.Sleep(time.Millisecond)
-		}
-		close(gate)
-		time.Sleep(50 * time.Millisecond) // the responses' first and last bytes are told apart
-		close(bodies)
-	}()
-	results := harness.Burst(t, n, func(i int) *http.Request {
+	wait := harness.StartBurst(t, n, func(i int) *http.Request {
 		return harness.Get(envoy.URL("/"), "X-Id", fmt.Sprint(i))
 	})
-	for i, r := range results {
+	harness.Eventually(t, time.Minute, "all requests are there", func() bool { return origin.Concurrent("/") == n })
+	close(gate)
+	time.Sleep(50 * time.Millisecond) // the responses' first and last bytes are told apart
+	close(bodies)
+	for i, r := range wait() {
 		if r.Err != nil || r.Status != 200 || string(r.Body) != fmt.Sprint("id ", i) || r.Length != int64(len(r.Body)) {
 			t.Fatalf("client %d: %+v", i, r)
 		}

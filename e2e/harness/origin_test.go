@@ -89,13 +89,12 @@ func TestOriginBreaksAndGoesDown(t *testing.T) {
 	if r := get("/cut"); !errors.Is(r.Err, io.ErrUnexpectedEOF) || r.Length != 10 || r.Status != 200 {
 		t.Errorf("/cut: %+v", r)
 	}
-	ended := make(chan harness.BurstResult)
-	go func() { ended <- get("/hang") }()
+	ended := harness.StartBurst(t, 1, harness.Same(harness.Get("http://"+origin.Address()+"/hang")))
 	harness.Eventually(t, time.Minute, "the origin has the request", func() bool {
 		return origin.Concurrent("/hang") == 1
 	})
 	origin.Down()
-	if r := <-ended; r.Err == nil || r.Status != 0 {
+	if r := ended()[0]; r.Err == nil || r.Status != 0 {
 		t.Errorf("/hang, origin down: %+v", r)
 	}
 	if conn, err := net.Dial("tcp", origin.Address()); !errors.Is(err, syscall.ECONNREFUSED) {
