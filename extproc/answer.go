@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/flight"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store"
@@ -22,9 +23,15 @@ func (m *machine) serveStored(o metrics.Outcome, now time.Time) {
 	m.serve(m.stored, o, m.storedStatus(m.stored, o, now), now)
 }
 
-// serveShared answers a follower with the answer its leader got.
-func (m *machine) serveShared(e *store.Entry, now time.Time) {
-	m.serve(e, metrics.OutcomeCoalesced, httpcache.CacheStatus{Fwd: m.why.fwd, Collapsed: true}, now)
+// serveFetched answers a request that waited with the answer of its flight:
+// shared, or, where the news says why not, for this one alone.
+func (m *machine) serveFetched(n flight.News, now time.Time) {
+	if n.Reason == "" {
+		m.serve(n.Entry, metrics.OutcomeCoalesced, httpcache.CacheStatus{Fwd: m.why.fwd, Collapsed: true}, now)
+		return
+	}
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: n.Entry.Status, Detail: string(n.Reason)}
+	m.serve(n.Entry, metrics.OutcomeMissUncacheable, s, now)
 }
 
 // storedStatus is the Cache-Status of a hit: ttl is negative when it is stale.

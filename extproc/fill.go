@@ -24,6 +24,8 @@ type fill struct {
 	entry  *store.Entry
 	shared bool // followers have the head
 	grown  bool // outgrew maxObjectSize; only passed along
+	// wanted is set where the answer serves one request and is not stored.
+	wanted func() bool
 }
 
 // begin starts to fill entry. With share its head goes to the followers; without
@@ -43,10 +45,19 @@ func (f *fill) resume(svc *Service, lead *flight.Lead, j *job, e *store.Entry) {
 	*f = fill{svc: svc, lead: lead, job: j, entry: e, shared: true}
 }
 
+// give copies an answer for the one request that it serves.
+func (f *fill) give(svc *Service, lead *flight.Lead, j *job, e *store.Entry, wanted func() bool) {
+	*f = fill{svc: svc, lead: lead, job: j, entry: e, wanted: wanted}
+}
+
 // append adds a chunk. It returns false when nothing more needs to come: nobody
 // would store or read it.
 func (f *fill) append(p []byte, now time.Time) bool {
 	if f.entry == nil {
+		return false
+	}
+	if f.wanted != nil && !f.wanted() {
+		f.drop(errNotWanted)
 		return false
 	}
 	limit := f.job.binding.Policy.Storage.MaxObjectSize
@@ -96,7 +107,7 @@ func (f *fill) commit(ctx context.Context, now time.Time) {
 	switch {
 	case !e.Body.Whole():
 		f.svc.opts.Metrics.Fill(metrics.FillIncomplete)
-	case f.grown:
+	case f.grown, f.wanted != nil:
 	default:
 		f.svc.put(ctx, e, f.job.binding.Policy.Storage.MaxVariants, now)
 		f.svc.opts.Metrics.Fill(metrics.FillStored)

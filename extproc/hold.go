@@ -111,21 +111,21 @@ func staleIfErrorAllowed(e *store.Entry, now time.Time) bool {
 }
 
 // onNews goes on with a held request as its flight says.
-func (m *machine) onNews(kind flight.NewsKind, e *store.Entry, now time.Time) {
+func (m *machine) onNews(n flight.News, now time.Time) {
 	if m.state != stateHold {
 		return
 	}
 	m.emit(effect{op: opTimer})
 	m.collapsed = true
-	switch kind {
+	switch n.Kind {
 	case flight.NewsAnswer:
-		if e.Body.Err() != nil { // broke before we began: nothing is lost
-			m.rejoin(e, now)
+		if n.Entry.Body.Err() != nil { // broke before we began: nothing is lost
+			m.rejoin(n.Entry, now)
 			return
 		}
-		m.serveShared(e, now)
+		m.serveFetched(n, now)
 	case flight.NewsRejoin:
-		m.rejoin(e, now)
+		m.rejoin(n.Entry, now)
 	case flight.NewsLead:
 		m.proceed(roleLead)
 	case flight.NewsFailed:
@@ -143,9 +143,7 @@ func (m *machine) rejoin(e *store.Entry, now time.Time) {
 		m.waitedTooLong(now)
 		return
 	}
-	if e != nil {
-		m.vary = e.Vary
-	}
+	m.vary = e.Vary
 	m.state = stateJoin
 	m.emit(effect{op: opJoin, id: m.flightID(), at: m.joinDeadline()})
 }

@@ -88,18 +88,23 @@ func (m *machine) act(action cachepolicy.ReadAction, failing bool, now time.Time
 	}
 }
 
-// fetchWithStale fetches with a stale copy at hand. Only for softTimeout must the
-// fetch be a detached one, which lives on when the stale copy is served; else
-// this request carries it, and the copy stands in if it fails.
+// fetchWithStale fetches with a stale copy at hand that may stand in. A detached
+// fetch is better where the copy can be validated, since the answer to this
+// request is then made in the request phase, with its Content-Length and through
+// all filters; and for softTimeout it must be one, which lives on when the stale
+// copy is served. Else this request carries the fetch.
 func (m *machine) fetchWithStale(now time.Time) {
+	soft := m.policy.Stale.SoftTimeout > 0
 	switch {
-	case m.policy.Stale.SoftTimeout <= 0 || !m.holds():
+	case !m.holds() || !soft && !hasValidator(m.stored.Header):
 		m.fetch(now)
 	case m.refillable():
 		m.state = stateJoin
 		m.emit(effect{op: opJoinRefill, id: m.flightID(), at: m.joinDeadline()})
 	default:
-		m.emit(effect{op: opNote, note: noteSoftTimeoutInactive})
+		if soft {
+			m.emit(effect{op: opNote, note: noteSoftTimeoutInactive})
+		}
 		m.fetch(now)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/flight"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
@@ -155,23 +156,39 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 		k.fill.begin(k.svc, k.lead, k.job, a.entry, a.share, a.reason)
 		return true
 	default:
-		k.uncacheable(a, at)
+		return k.uncacheable(f, &a)
 	}
 	return false
 }
 
 // uncacheable: the answer may not be kept. A stale copy is not served any longer
 // then, since no refresh would ever replace it; a fresh one lives its life out.
-func (k *sink) uncacheable(a admission, now time.Time) {
-	k.settled, k.result = true, metrics.RefillUncacheable
-	if old := k.job.stored; old != nil {
-		if a.drop || !isFresh(old, now) {
-			k.svc.dropped(k.ctx, old, now)
+// One of those who wait may have the answer; true asks for its body.
+func (k *sink) uncacheable(f *fetched, a *admission) bool {
+	if f.stored != nil {
+		if a.drop || !isFresh(f.stored, f.now) {
+			k.svc.dropped(k.ctx, f.stored, f.now)
 		} else {
-			k.svc.failed(k.lead.ID(), now)
+			k.svc.failed(k.lead.ID(), f.now)
 		}
 	}
-	k.lead.Release(true, a.reason)
+	k.settled, k.result = true, metrics.RefillUncacheable
+	n := contentLength(f.resp.Header)
+	if n < 0 || n > f.binding.Policy.Storage.MaxObjectSize || f.resp.Header.Has("set-cookie") {
+		k.lead.Release(true, a.reason)
+		return false
+	}
+	v := httpcache.StoreVerdict{}
+	e := newEntry(f, &v, cachepolicy.Lifetime{})
+	wanted := k.lead.ReleaseButOne(e, true, a.reason, func(req httpcache.Fields) bool {
+		return !req.Has("authorization") && !req.Has("cookie") &&
+			(e.Vary.Any || httpcache.SameVariant(e.Vary.Names, e.VaryValues, req))
+	})
+	if wanted == nil {
+		return false
+	}
+	k.fill.give(k.svc, k.lead, k.job, e, wanted)
+	return true
 }
 
 // notModified freshens what is stored. A 304 that is about something else makes
@@ -200,10 +217,13 @@ var errNotWanted = errors.New("nothing more is wanted of this answer")
 // end closes the fetch: nil means that the body was whole.
 func (k *sink) end(err error) {
 	switch {
-	case k.settled:
 	case err == nil:
-		k.result = metrics.RefillStored
 		k.fill.commit(k.ctx, time.Now())
+		if !k.settled {
+			k.result = metrics.RefillStored
+		}
+	case k.settled:
+		k.fill.abandon()
 	case errors.Is(err, errNotWanted):
 		k.result = metrics.RefillUncacheable
 	default:

@@ -121,7 +121,7 @@ func (s *session) wait() error {
 		if n.Lead != nil {
 			s.lead = n.Lead
 		}
-		s.m.onNews(n.Kind, n.Entry, time.Now())
+		s.m.onNews(n, time.Now())
 	case <-due:
 		s.timer = time.Time{}
 		s.m.onTimer(time.Now())
