@@ -28,7 +28,11 @@ func (m *machine) goOn(r role, now time.Time) {
 		mutation.Set = m.validators
 	}
 	if r == roleLead || m.validators != nil {
-		mutation.Remove = append(mutation.Remove, httpcache.StripConditionals(m.req.Header)...)
+		for _, name := range httpcache.StripConditionals(m.req.Header) {
+			if !mutation.Set.Has(name) { // Envoy removes after it has set
+				mutation.Remove = append(mutation.Remove, name)
+			}
+		}
 	}
 	m.send(wire.ContinueRequest(mutation))
 }
