@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirproxy/weir/extproc/admin"
+)
+
+func newStatus(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "Show what weir-extproc holds and does",
+		Example: "  weirctl status\n  weirctl status -o json | jq .store",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := c.client()
+			if err != nil {
+				return err
+			}
+			var s admin.Status
+			if err := a.get(cmd.Context(), "/v1/status", nil, &s); err != nil {
+				return err
+			}
+			return c.print(s, func(w io.Writer) { printStatus(w, &s) })
+		},
+	}
+}
+
+func printStatus(w io.Writer, s *admin.Status) {
+	fmt.Fprintf(w, "weir\t%s, %s since %s\n", s.Version, s.State, s.StartTime.Format(time.RFC3339))
+	p := &s.Policies
+	fmt.Fprintf(w, "policies\t%d, generation %d, from %s\n", p.Count, p.Generation, p.Directory)
+	for _, e := range p.Errors {
+		fmt.Fprintf(w, "  fault\t%s\n", e.Error())
+	}
+	fmt.Fprintf(w, "requests\t%d streams, %d waiting\n", s.Streams, s.Waiting)
+	fmt.Fprintf(w, "coalescing\t%d flights, %d waiters, %d keys not coalesced\n",
+		s.Flights.Flights, s.Flights.Waiters, s.Flights.Marks)
+	fmt.Fprintf(w, "store\t%d entries, %s of %s\n", s.Store.Entries, size(s.Store.Bytes), size(s.Store.LimitBytes))
+	var evicted []string
+	for _, reason := range slices.Sorted(maps.Keys(s.Store.Evictions)) {
+		if n := s.Store.Evictions[reason]; n > 0 {
+			evicted = append(evicted, fmt.Sprintf("%d %s", n, reason))
+		}
+	}
+	if len(evicted) > 0 {
+		fmt.Fprintf(w, "evicted\t%s\n", strings.Join(evicted, ", "))
+	}
+	if s.Refills.Address == "" {
+		fmt.Fprintf(w, "refills\tnone possible (no --refill-address)\n")
+	} else {
+		fmt.Fprintf(w, "refills\t%d running, through %s\n", s.Refills.Running, s.Refills.Address)
+	}
+	fmt.Fprintf(w, "invalidations\t%d\n", s.Invalidations.Position)
+}
