@@ -8,11 +8,14 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weirproxy/weir/extproc/httpcache"
 )
 
 func TestWhole(t *testing.T) {
@@ -87,9 +90,10 @@ func TestWhole(t *testing.T) {
 			if got.at.Before(before) || got.at.After(time.Now()) {
 				t.Errorf("headers came at %v", got.at)
 			}
+			byName := func(a, b httpcache.Field) int { return strings.Compare(a.Name, b.Name) }
 			for _, field := range got.fields {
-				if field.Name != strings.ToLower(field.Name) {
-					t.Errorf("name %q", field.Name)
+				if field.Name != strings.ToLower(field.Name) || !slices.IsSortedFunc(got.fields, byName) {
+					t.Errorf("fields = %v, want lower case and in order", got.fields)
 				}
 			}
 		})

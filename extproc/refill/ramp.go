@@ -38,7 +38,7 @@ func NewRamp(o RampOptions, now time.Time) *Ramp {
 func (r *Ramp) Restart(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.start, r.over = now, r.opts.Duration <= 0
+	r.start, r.over = now, false
 	r.bucket = rate.NewLimiter(rate.Limit(r.opts.From), burst(r.opts.From))
 }
 
@@ -53,12 +53,12 @@ func (r *Ramp) Reserve(now time.Time, atMost time.Duration) (time.Duration, bool
 	if r.over {
 		return 0, true
 	}
-	elapsed := now.Sub(r.start)
+	elapsed := max(now.Sub(r.start), 0)
 	if elapsed >= r.opts.Duration {
 		r.over = true
 		return 0, true
 	}
-	share := max(float64(elapsed)/float64(r.opts.Duration), 0)
+	share := float64(elapsed) / float64(r.opts.Duration)
 	perSecond := r.opts.From * math.Pow(r.opts.To/r.opts.From, share)
 	r.bucket.SetLimitAt(now, rate.Limit(perSecond))
 	r.bucket.SetBurstAt(now, burst(perSecond))
