@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -51,7 +50,7 @@ func (f *fake) Invalidate(_ context.Context, r admin.InvalidateRequest) (admin.I
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // ask sends one request to a handler on loopback, without a token.
-func ask(t *testing.T, f *fake, method, target, contentType, body string) *http.Response {
+func ask(t *testing.T, f *fake, method, target, contentType, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	h := admin.New(f, admin.Options{Loopback: true, Log: quiet()})
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:9004"+target, strings.NewReader(body))
@@ -60,21 +59,17 @@ func ask(t *testing.T, f *fake, method, target, contentType, body string) *http.
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
+	return w
 }
 
 // problem is the JSON of an error.
 type problem struct{ Error, Hint string }
 
-func problemOf(t *testing.T, resp *http.Response) problem {
+func problemOf(t *testing.T, resp *httptest.ResponseRecorder) problem {
 	t.Helper()
 	var p problem
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(body, &p); err != nil || p.Error == "" {
-		t.Fatalf("body %q is no JSON error (%v)", body, err)
+	if err := json.Unmarshal(resp.Body.Bytes(), &p); err != nil || p.Error == "" {
+		t.Fatalf("body %q is no JSON error (%v)", resp.Body, err)
 	}
 	return p
 }
@@ -115,13 +110,13 @@ func TestRequestsReachTheBackend(t *testing.T) {
 			t.Parallel()
 			f := &fake{}
 			resp := ask(t, f, tt.method, tt.target, tt.contentType, tt.body)
-			if resp.StatusCode != http.StatusOK {
-				t.Fatalf("status %d: %v", resp.StatusCode, problemOf(t, resp))
+			if resp.Code != http.StatusOK {
+				t.Fatalf("status %d: %v", resp.Code, problemOf(t, resp))
 			}
 			if diff := cmp.Diff(tt.want, f.asked); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
-			if got := resp.Header.Get("Cache-Control"); got != "no-store" {
+			if got := resp.Header().Get("Cache-Control"); got != "no-store" {
 				t.Errorf("Cache-Control %q, want no-store", got)
 			}
 		})
@@ -152,8 +147,8 @@ func TestExplainReadsTheQuery(t *testing.T) {
 	for _, tt := range tests {
 		f := &fake{}
 		resp := ask(t, f, "GET", "/v1/explain?"+tt.query, "", "")
-		if resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: status %d", tt.query, resp.StatusCode)
+		if resp.Code != http.StatusOK {
+			t.Errorf("%s: status %d", tt.query, resp.Code)
 		}
 		if diff := cmp.Diff(any(tt.want), f.asked); diff != "" {
 			t.Errorf("%s: asked (-want +got):\n%s", tt.query, diff)
@@ -213,8 +208,8 @@ func TestRefusals(t *testing.T) {
 			f := &fake{}
 			resp := ask(t, f, tt.method, tt.target, tt.contentType, tt.body)
 			p := problemOf(t, resp)
-			if resp.StatusCode != tt.status || !strings.Contains(p.Error+" "+p.Hint, tt.want) {
-				t.Errorf("%d %+v, want %d and %q", resp.StatusCode, p, tt.status, tt.want)
+			if resp.Code != tt.status || !strings.Contains(p.Error+" "+p.Hint, tt.want) {
+				t.Errorf("%d %+v, want %d and %q", resp.Code, p, tt.status, tt.want)
 			}
 			if f.asked != nil {
 				t.Errorf("the backend was asked: %v", f.asked)
@@ -237,8 +232,8 @@ func TestErrorsOfTheBackend(t *testing.T) {
 	}
 	for _, tt := range tests {
 		resp := ask(t, &fake{err: tt.err}, "GET", "/v1/entries", "", "")
-		if got := problemOf(t, resp); resp.StatusCode != tt.status || got != tt.want {
-			t.Errorf("%s: %d %+v, want %d %+v", tt.name, resp.StatusCode, got, tt.status, tt.want)
+		if got := problemOf(t, resp); resp.Code != tt.status || got != tt.want {
+			t.Errorf("%s: %d %+v, want %d %+v", tt.name, resp.Code, got, tt.status, tt.want)
 		}
 	}
 }

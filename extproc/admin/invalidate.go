@@ -81,18 +81,25 @@ func (r InvalidateRequest) normalizeValue() (InvalidateRequest, error) {
 			return r, BadRequest("tags belong to a namespace: add it", "by Tag wants a namespace")
 		}
 	case ByPolicy:
-		namespace, name, qualified := strings.Cut(r.Value, "/")
-		if qualified && (r.Namespace == "" || r.Namespace == namespace) {
-			r.Namespace, r.Value = namespace, name
-		}
-		if r.Namespace == "" || r.Value == "" || strings.Contains(r.Value, "/") {
-			return r, BadRequest("such as shop/catalog", "value %q names no policy", r.Value)
-		}
+		return r.splitPolicy()
 	case ByNamespace:
 		if r.Value != "" && r.Namespace != "" && r.Value != r.Namespace {
 			return r, BadRequest("give one of them", "value %q and namespace %q differ", r.Value, r.Namespace)
 		}
 		r.Namespace, r.Value = cmp.Or(r.Namespace, r.Value), ""
+	}
+	return r, nil
+}
+
+// splitPolicy takes namespace/name apart.
+func (r InvalidateRequest) splitPolicy() (InvalidateRequest, error) {
+	value := r.Value
+	namespace, name, qualified := strings.Cut(value, "/")
+	if qualified && (r.Namespace == "" || r.Namespace == namespace) {
+		r.Namespace, r.Value = namespace, name
+	}
+	if r.Namespace == "" || r.Value == "" || strings.Contains(r.Value, "/") {
+		return r, BadRequest("such as shop/catalog", "value %q names no policy", value)
 	}
 	return r, nil
 }

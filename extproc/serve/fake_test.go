@@ -177,7 +177,7 @@ func (h *house) get(t *testing.T, l net.Listener, path string) (status int, body
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)

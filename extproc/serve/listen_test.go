@@ -55,7 +55,7 @@ func TestStaleSocket(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a stale socket is in the way: %v", err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {

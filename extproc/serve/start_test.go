@@ -212,7 +212,7 @@ func TestStartErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	dir := t.TempDir()
 	ports := []string{"--policy-dir=" + dir, "--grpc-bind-address=127.0.0.1:0", "--admin-bind-address=127.0.0.1:0",
 		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"}
@@ -261,7 +261,7 @@ func TestValidateOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	var stdout bytes.Buffer
 	closed := false
 	err = start(t.Context(), "v1", []string{"--validate", "--policy-dir=" + t.TempDir(),

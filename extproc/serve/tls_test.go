@@ -19,8 +19,8 @@ func handshake(t *testing.T, server, client *tls.Config) (string, error) {
 	client = client.Clone()
 	client.ServerName = "127.0.0.1"
 	a, b := net.Pipe()
-	defer a.Close()
-	defer b.Close()
+	defer func() { _ = a.Close() }()
+	defer func() { _ = b.Close() }()
 	serverErr := make(chan error, 1)
 	go func() {
 		s := tls.Server(a, server)
