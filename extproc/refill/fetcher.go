@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirproxy/weir/extproc/httpcache"
@@ -49,6 +50,7 @@ type Fetcher struct {
 	opts      Options
 	transport *http.Transport
 	slots     chan struct{} // holds a token per fetch that is being sent
+	marked    atomic.Bool   // an answer showed that Envoy marks those of upstreams
 }
 
 // New returns a Fetcher. Close it when it is no longer needed.
@@ -114,6 +116,9 @@ func (f *Fetcher) Do(ctx context.Context, req Request, sink Sink) error {
 	defer func() { _ = resp.Body.Close() }()
 	at := time.Now()
 	fields := fieldsOf(resp.Header)
+	if fields.Has(serviceTime) {
+		f.marked.Store(true)
+	}
 	if looped(fields) {
 		return ErrLoop
 	}

@@ -25,6 +25,17 @@ func NeverStored(status int) bool {
 	return status >= 300 && status < 400
 }
 
+// serviceTime is the field that Envoy's router adds to every answer that came from
+// an upstream, unless suppress_envoy_headers is set, and never to its own.
+const serviceTime = "x-envoy-upstream-service-time"
+
+// MadeByEnvoy reports whether an error was made by Envoy (no healthy upstream, no
+// route, a timeout) and the origin said nothing. It can tell once any answer that
+// this Fetcher got came from an upstream and said so; until then it reports false.
+func (f *Fetcher) MadeByEnvoy(status int, fields httpcache.Fields) bool {
+	return status >= 400 && f.marked.Load() && !fields.Has(serviceTime)
+}
+
 // fieldsOf returns the field lines of h, names in lower case and in order, the
 // lines of each in the order received.
 func fieldsOf(h http.Header) httpcache.Fields {

@@ -2,6 +2,7 @@ package refill
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 )
 
@@ -14,6 +15,27 @@ func TestNeverStored(t *testing.T) {
 	} {
 		if got := NeverStored(status); got != want {
 			t.Errorf("NeverStored(%d) = %t", status, got)
+		}
+	}
+}
+
+func TestMadeByEnvoy(t *testing.T) {
+	t.Parallel()
+	upstream := fields(serviceTime, "3")
+	addr := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(serviceTime, "3") })
+	f := fetcher(t, Options{Addr: addr})
+	if f.MadeByEnvoy(503, nil) {
+		t.Error("told before it can be known: suppress_envoy_headers may be set")
+	}
+	if err := f.Do(t.Context(), get, &record{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []int{200, 304, 404, 503} {
+		if f.MadeByEnvoy(status, upstream) {
+			t.Errorf("%d of an upstream", status)
+		}
+		if got, want := f.MadeByEnvoy(status, nil), status >= 400; got != want {
+			t.Errorf("%d without the mark of an upstream: %t", status, got)
 		}
 	}
 }
