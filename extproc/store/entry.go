@@ -46,9 +46,18 @@ type Entry struct {
 	Policy string   // namespace/name of the policy it was stored under
 	Tags   []string // invalidation tags
 	Birth  uint64   // invalidation position at which its fetch began
+	// Shared says where the entry lies in the store that replicas share; zero: it
+	// was not found there and not put there. A copy keeps it if it keeps the body.
+	Shared Shared
 	// Wire is what goes on the wire for a hit, as extproc/wire made it. A small
 	// body may be its last part, in the same memory: Size counts it once.
 	Wire []byte
+}
+
+// Shared is the place of an entry in the store that replicas share.
+type Shared struct {
+	Token uint64 // of the commit; of two of one variant the greater is the newer
+	Body  uint64 // of the commit that brought the body: an older one after a 304
 }
 
 // Age returns current_age (RFC 9111 §4.2.3), never below 0.

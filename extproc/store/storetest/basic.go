@@ -32,7 +32,7 @@ func testPutThenGet(t *testing.T, s store.Store) {
 		t.Fatalf("Get after Put: %+v", r)
 	}
 	ignore := cmp.Options{
-		cmpopts.IgnoreFields(store.Entry{}, "Body", "Wire"), cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(0),
+		cmpopts.IgnoreFields(store.Entry{}, "Body", "Wire", "Shared"), cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(0),
 	}
 	if diff := cmp.Diff(e, r.Entry, ignore); diff != "" {
 		t.Errorf("stored entry differs (-put +got):\n%s", diff)
@@ -101,13 +101,26 @@ func testStoredFieldsDoNotChange(t *testing.T, s store.Store) {
 	e.Tags = []string{"tag"}
 	put(t, s, e)
 	e.Header[0].Value, e.VaryValues[0], e.Tags[0], e.Vary.Names[0] = "text/evil", "br", "other", "cookie"
-	r := get(t, s, "/a", Accepting("gzip"), Epoch())
-	if r.Entry == nil {
-		t.Fatal("the stored entry is gone")
+	wantUnchanged := func(after string) {
+		t.Helper()
+		r := get(t, s, "/a", Accepting("gzip"), Epoch())
+		if r.Entry == nil {
+			t.Fatalf("after %s the stored entry is gone", after)
+		}
+		if got := r.Entry.Header.Get("content-type"); got != "text/plain" || r.Entry.Tags[0] != "tag" {
+			t.Errorf("content-type %q, tags %q after the caller of %s changed its own", got, r.Entry.Tags, after)
+		}
 	}
-	if got := r.Entry.Header.Get("content-type"); got != "text/plain" || r.Entry.Tags[0] != "tag" {
-		t.Errorf("content-type %q, tags %q after the caller changed its own", got, r.Entry.Tags)
+	wantUnchanged("Put")
+	updated := Variant("/a", "gzip", "a")
+	updated.Tags = []string{"tag"}
+	key := Key("/a")
+	err := s.Update(t.Context(), &key, Epoch(), func([]*store.Entry) []*store.Entry { return []*store.Entry{updated} })
+	if err != nil {
+		t.Fatal(err)
 	}
+	updated.Header[0].Value, updated.VaryValues[0], updated.Tags[0] = "text/evil", "br", "other"
+	wantUnchanged("Update")
 }
 
 // testHashCollision: two keys with one hash are two keys (cases.md 11).
