@@ -34,7 +34,7 @@ func TestAppendCacheStatus(t *testing.T) {
 		{"a reason", "", CacheStatus{Fwd: FwdBypass, Detail: string(ReasonSetCookie)},
 			"weir; fwd=bypass; detail=set-cookie"},
 		{"words", "", CacheStatus{Detail: `say "a\b"`}, `weir; detail="say \"a\\b\""`},
-		{"what no String can hold", "", CacheStatus{Detail: "a\x00\r\n\x7fü"}, `weir; detail="a??????"`},
+		{"what no String can hold", "", CacheStatus{Detail: "a~ \x00\r\n\x7fü"}, `weir; detail="a~ ??????"`},
 		{"a token that is none", "", CacheStatus{Fwd: "a b, c; hit"}, "weir; fwd=miss"},
 		{"absurd numbers", "", CacheStatus{FwdStatus: 1 << 62, TTL: -1 << 62, HasTTL: true},
 			"weir; fwd-status=999999999999999; ttl=-999999999999999"},

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -192,13 +193,8 @@ func qualify(m *member, fields []string, unqualified bool) ([]string, bool) {
 		return fields, true
 	}
 	names := fieldNames(m.arg)
-	if names == nil {
+	if names == nil || slices.ContainsFunc(names, indispensable) {
 		return fields, true
-	}
-	for _, name := range names {
-		if indispensable(name) {
-			return fields, true
-		}
 	}
 	return append(fields, names...), unqualified
 }

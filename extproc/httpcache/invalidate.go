@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -39,20 +40,11 @@ func InvalidatedBy(req *Request, resp *Response) []Target {
 	base.Scheme, base.Host = self.Scheme, self.Authority
 	for _, name := range [...]string{"location", "content-location"} {
 		t, ok := resolve(base, resp.Header.Get(name))
-		if ok && t.Scheme == self.Scheme && t.Authority == self.Authority && !containsTarget(targets, t) {
+		if ok && t.Scheme == self.Scheme && t.Authority == self.Authority && !slices.Contains(targets, t) {
 			targets = append(targets, t)
 		}
 	}
 	return targets
-}
-
-func containsTarget(targets []Target, t Target) bool {
-	for _, have := range targets {
-		if have == t {
-			return true
-		}
-	}
-	return false
 }
 
 // resolve resolves a reference against the target URI (RFC 9110 §8.7, §10.2.2).

@@ -1,6 +1,9 @@
 package httpcache
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Precondition says how a stored response answers a request that may be
 // conditional.
@@ -74,7 +77,7 @@ func StripConditionals(req Fields) (remove []string) {
 	for i := range req {
 		switch name := req[i].Name; name {
 		case "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "range":
-			if !contains(remove, name) {
+			if !slices.Contains(remove, name) {
 				remove = append(remove, name)
 			}
 		}

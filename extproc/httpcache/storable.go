@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,16 +27,7 @@ func neverStored(name string) bool {
 // excludes reports whether no-cache="…" or private="…" lists the field (RFC 9111
 // §5.2.2.4, §5.2.2.7).
 func (d *Directives) excludes(name string) bool {
-	return contains(d.NoCacheFields, name) || contains(d.PrivateFields, name)
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.NoCacheFields, name) || slices.Contains(d.PrivateFields, name)
 }
 
 // nominated reports whether Connection names the field (RFC 9110 §7.6.1), which
@@ -72,7 +64,7 @@ func WithDate(f Fields, received time.Time) Fields {
 	if f.Has("date") {
 		return f
 	}
-	return append(f[:len(f):len(f)], Field{"date", received.UTC().Format(imfFixdate)})
+	return append(slices.Clip(f), Field{"date", received.UTC().Format(imfFixdate)})
 }
 
 // imfFixdate is the preferred form of HTTP-date, for time.Format (RFC 9110
