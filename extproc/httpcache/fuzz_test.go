@@ -3,7 +3,6 @@ package httpcache
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dunglas/httpsfv"
 	"github.com/pquerna/cachecontrol/cacheobject"
