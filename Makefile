@@ -17,9 +17,8 @@ export WEIR_TOOLS_DIR
 GOLANGCI_LINT := $(WEIR_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/bin/golangci-lint
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# cmd/* that exist; the controller comes with a later release.
-COMMANDS = $(notdir $(wildcard cmd/weir-*))
-# End-to-end tests hold the machine: one package at a time, each result fresh.
+COMMANDS = $(notdir $(patsubst %/,%,$(wildcard cmd/*/)))
+# Without the end-to-end tests, which hold the machine: those run one package at a time.
 UNIT_PACKAGES = $(shell go list ./... | grep -v '/e2e')
 
 ##@ General
