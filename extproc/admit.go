@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/store"
@@ -60,9 +62,14 @@ func admit(f *fetched) admission {
 		a.reason = reasonTooLarge
 		return a
 	}
+	e := newEntry(f, &v, life)
+	if slices.ContainsFunc(e.Header, unsendable) {
+		a.reason = reasonInvalidField
+		return a
+	}
 	a.drop = false
 	a.share = v.Shareable
-	a.entry = newEntry(f, &v, life)
+	a.entry = e
 	if a.entry.Lifetime <= 0 && !hasValidator(a.entry.Header) && a.entry.WhileRevalidate <= 0 && a.entry.IfError <= 0 &&
 		!a.share {
 		a.entry, a.reason = nil, reasonNoLifetime
@@ -125,22 +132,39 @@ func keptFields(f *fetched, v *httpcache.StoreVerdict) httpcache.Fields {
 	return slices.DeleteFunc(kept, func(f httpcache.Field) bool { return strings.HasPrefix(f.Name, "x-envoy-") })
 }
 
+// unsendable reports whether Envoy would not take a field back: one character
+// that may not stand in a field fails a whole streamed answer.
+func unsendable(f httpcache.Field) bool {
+	return !httpguts.ValidHeaderFieldName(f.Name) || !httpguts.ValidHeaderFieldValue(f.Value)
+}
+
 // freshen is what a 304 or a HEAD makes of the stored answer: its fields are
 // updated and its life begins anew (RFC 9111 §3.2, §4.3.4). The body is shared.
-func freshen(f *fetched) *store.Entry {
-	merged := httpcache.Response{Status: f.stored.Status, Header: httpcache.Freshen(f.stored.Header, f.resp.Header)}
+// A reason is given if the answer may not stay stored by what was updated.
+func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
+	updates := slices.DeleteFunc(slices.Clone(f.resp.Header), unsendable)
+	merged := httpcache.Response{Status: f.stored.Status, Header: httpcache.Freshen(f.stored.Header, updates)}
+	get := *f.req
+	get.Method = "GET" // a HEAD is about the answer that is stored of a GET
 	g := *f
-	g.resp = &merged
-	v := httpcache.MayStore(f.req, &merged, f.rules)
+	g.req, g.resp = &get, &merged
+	v := httpcache.MayStore(g.req, &merged, f.rules)
+	life := lifetime(&g, &v)
 	// Age is that of the message that came now, not of the one stored.
 	age := httpcache.Response{Status: 200, Header: f.resp.Header}
-	e := newEntry(&g, &v, lifetime(&g, &v))
+	e := newEntry(&g, &v, life)
 	e.InitialAge = httpcache.InitialAge(&age, f.asked, f.now)
 	if f.stored.Cost > 0 {
 		e.Cost = f.stored.Cost // to validate costs less than to make
 	}
 	e.Vary, e.VaryValues, e.Body = f.stored.Vary, f.stored.VaryValues, f.stored.Body
-	return e
+	switch {
+	case !v.OK:
+		return e, v.Reason
+	case !life.OK && !v.ValidateAlways:
+		return e, reasonNoLifetime
+	}
+	return e, ""
 }
 
 // contentLength returns the stated length, or -1.

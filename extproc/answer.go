@@ -2,8 +2,8 @@ package extproc
 
 import (
 	"iter"
+	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
@@ -27,6 +27,11 @@ func (m *machine) serveStored(o metrics.Outcome, now time.Time) {
 // shared, or, where the news says why not, for this one alone.
 func (m *machine) serveFetched(n flight.News, now time.Time) {
 	if n.Reason == "" {
+		if forbidden, reason := httpcache.CredentialsForbidReuse(&m.req, n.Entry.Header, &m.rules); forbidden {
+			m.why = forward{fwd: httpcache.FwdBypass, detail: reason}
+			m.goOn(roleSolo, now)
+			return
+		}
 		m.serve(n.Entry, metrics.OutcomeCoalesced, httpcache.CacheStatus{Fwd: m.why.fwd, Collapsed: true}, now)
 		return
 	}
@@ -36,12 +41,15 @@ func (m *machine) serveFetched(n flight.News, now time.Time) {
 
 // storedStatus is the Cache-Status of a hit: ttl is negative when it is stale.
 func (m *machine) storedStatus(e *store.Entry, o metrics.Outcome, now time.Time) httpcache.CacheStatus {
-	s := httpcache.CacheStatus{Hit: true, TTL: int64((e.Lifetime - e.Age(now)).Seconds()), HasTTL: true}
+	left := e.Lifetime - e.Age(now)
+	s := httpcache.CacheStatus{Hit: true, TTL: int64(math.Floor(left.Seconds())), HasTTL: true}
 	switch o {
 	case metrics.OutcomeStaleIfError:
 		s.Detail = string(reasonStaleIfError)
-	case metrics.OutcomeStaleSlow, metrics.OutcomeStaleOverflow:
+	case metrics.OutcomeStaleSlow:
 		s.Detail = string(reasonStaleSlow)
+	case metrics.OutcomeStaleOverflow:
+		s.Detail = string(reasonOverflow)
 	case metrics.OutcomeHitNegative:
 		s.Detail = string(reasonNegative)
 	}
@@ -62,7 +70,7 @@ func (m *machine) serve(e *store.Entry, o metrics.Outcome, s httpcache.CacheStat
 	}
 	m.count(o)
 	m.state = stateDone
-	if e.Wire != nil && m.req.Method == "GET" && !hasConditions(m.req.Header) {
+	if e.Wire != nil && m.req.Method == "GET" && wantsWhole(m.req.Header, e) {
 		m.emit(effect{op: opSend, reply: wire.Prepared(e.Wire, m.perHit(e, o, s, now))})
 		m.emit(effect{op: opClose})
 		return
@@ -70,14 +78,10 @@ func (m *machine) serve(e *store.Entry, o metrics.Outcome, s httpcache.CacheStat
 	m.answer(e, o, s, now)
 }
 
-// hasConditions reports whether the answer may be other than the whole.
-func hasConditions(h httpcache.Fields) bool {
-	for i := range h {
-		if n := h[i].Name; n == "range" || strings.HasPrefix(n, "if-") {
-			return true
-		}
-	}
-	return false
+// wantsWhole reports whether the answer to a GET is surely the whole: no part was
+// asked for, and no condition says that the client has it.
+func wantsWhole(req httpcache.Fields, e *store.Entry) bool {
+	return !req.Has("range") && httpcache.EvaluatePreconditions(req, e.Header, e.Status) == httpcache.Full
 }
 
 // answer builds an answer on demand: 304, 206, 416, HEAD, or a body that is
@@ -95,15 +99,18 @@ func (m *machine) answer(e *store.Entry, o metrics.Outcome, s httpcache.CacheSta
 		}
 	}
 	head := wire.Answer{Status: status, Header: header, Details: detailsHit}
+	if parts == nil && e.Body.Whole() {
+		parts = e.Body.Bytes(0, e.Body.Len())
+	}
 	switch {
-	case m.req.Method == "HEAD" || bodiless(status) || parts == nil && e.Body.Whole() && e.Body.Len() == 0:
+	case m.req.Method == "HEAD" && !m.canStream && !bodiless(status):
+		// Of an ImmediateResponse Envoy sends a HEAD all but the body.
+		m.sendWhole(head, parts, o)
+	case m.req.Method == "HEAD", bodiless(status), header.Get("content-length") == "0", status == 416:
 		m.sendHead(head, o)
 	case !m.canStream:
-		if parts == nil {
-			parts = e.Body.Bytes(0, e.Body.Len())
-		}
 		m.sendWhole(head, parts, o)
-	case parts != nil:
+	case status == 206:
 		m.emit(effect{op: opStream, reply: m.logged(wire.StreamHead(head, false), o), parts: parts})
 	default:
 		m.emit(effect{op: opTail, reply: m.logged(wire.StreamHead(head, false), o), entry: e})

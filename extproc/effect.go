@@ -19,9 +19,6 @@ const (
 	opSend op = iota
 	// opClose ends the stream with OK: Envoy carries on without us.
 	opClose
-	// opAbort ends the stream with a gRPC error: an answer that has begun breaks
-	// visibly, a request that has not been answered fails open.
-	opAbort
 	// opLookup asks the store for the key; the answer is onLookup.
 	opLookup
 	// opJoin joins the flight id as leader or follower; the answer is onJoin.
@@ -105,19 +102,3 @@ const (
 
 // numNotes is the number of notes.
 const numNotes = int(noteSoftTimeoutInactive) + 1
-
-// text is what is logged of a note, with what to do about it.
-func (n note) text() string {
-	switch n {
-	case noteModeUnusable:
-		return "Envoy's ext_proc processing mode leaves no room for a cache; requests pass by. " +
-			"Set request and response bodies to NONE and allow_mode_override to true"
-	case noteHoldCapped:
-		return "Envoy's message timeout is shorter than coalescing.maxWait; holds end 200 ms before it. " +
-			"Set max_message_timeout and --envoy-max-message-timeout"
-	case noteOverrideIgnored:
-		return "Envoy did not copy a response to weir although asked to; nothing is stored. Set allow_mode_override to true"
-	default:
-		return "stale.softTimeout is inactive: there is no detached refill. Set --refill-address"
-	}
-}

@@ -35,7 +35,7 @@ func (m *machine) joinDeadline() time.Time {
 // hold holds the request: until news of the flight, until softTimeout if a stale
 // copy may then stand in, or until the wait is over. Envoy is asked once for the
 // time of the longest wait, since it grants one extension per phase.
-func (m *machine) hold(now time.Time) {
+func (m *machine) hold() {
 	m.state = stateHold
 	wait := m.policy.Coalescing.MaxWait
 	if wait > m.facts.longestHold() {
@@ -44,8 +44,8 @@ func (m *machine) hold(now time.Time) {
 	end := m.joinDeadline()
 	m.extendTimeout(end)
 	m.softEnd = false
-	if soft := m.policy.Stale.SoftTimeout; soft > 0 && m.mayServeStale(now) {
-		if at := m.arrived.Add(soft); at.Before(end) {
+	if soft := m.policy.Stale.SoftTimeout; soft > 0 {
+		if at := m.arrived.Add(soft); at.Before(end) && m.mayServeStale(at) {
 			end, m.softEnd = at, true
 		}
 	}
@@ -74,7 +74,7 @@ func (m *machine) onTimer(now time.Time) {
 		return
 	}
 	m.emit(effect{op: opLeave})
-	if m.softEnd {
+	if m.softEnd && m.mayServeStale(now) {
 		m.serveStored(metrics.OutcomeStaleSlow, now)
 		return
 	}
@@ -163,8 +163,8 @@ func (m *machine) onFetchFailed(now time.Time) {
 func (m *machine) onReplyDuringHold(msg *wire.Message, now time.Time) {
 	m.emit(effect{op: opTimer})
 	m.giveUp(reasonWaitedTooLong)
-	if m.mayServeStale(now) {
-		m.replaceWithStale(metrics.OutcomeStaleSlow, msg.Header, now)
+	if m.mayReplace(now) {
+		m.replaceWithStale(m.storedStatus(m.stored, metrics.OutcomeStaleSlow, now), metrics.OutcomeStaleSlow, msg.Header, now)
 		return
 	}
 	m.send(wire.Ack(wire.KindResponseHeaders))

@@ -129,22 +129,45 @@ func (m *machine) finish() {
 
 // onMessage takes a message from Envoy.
 func (m *machine) onMessage(msg *wire.Message, now time.Time) {
-	switch {
-	case m.state == stateStart && msg.Kind == wire.KindRequestHeaders:
+	switch m.state {
+	case stateDone:
+	case stateStart:
+		m.onFirst(msg, now)
+	case stateCopy:
+		m.onCopied(msg)
+	default:
+		switch {
+		case msg.Kind != wire.KindResponseHeaders:
+			m.onUnexpected(msg)
+		case m.waits():
+			m.onReplyDuringHold(msg, now)
+		default:
+			m.onResponseHeaders(msg, now)
+		}
+	}
+}
+
+// onFirst takes the first message of a stream.
+func (m *machine) onFirst(msg *wire.Message, now time.Time) {
+	switch msg.Kind {
+	case wire.KindRequestHeaders:
 		m.onRequestHeaders(msg, now)
-	case m.state == stateStart && msg.Kind == wire.KindResponseHeaders:
+	case wire.KindResponseHeaders:
 		// An answer that Envoy made before the request reached us.
 		m.send(wire.Ack(msg.Kind))
 		m.pass(metrics.OutcomeLocalReply)
-	case m.waits() && msg.Kind == wire.KindResponseHeaders:
-		m.onReplyDuringHold(msg, now)
-	case m.state == stateOrigin && msg.Kind == wire.KindResponseHeaders:
-		m.onResponseHeaders(msg, now)
-	case m.state == stateCopy && msg.Kind == wire.KindResponseBody:
+	default:
+		m.onUnexpected(msg)
+	}
+}
+
+// onCopied takes the next message of a response that is copied.
+func (m *machine) onCopied(msg *wire.Message) {
+	switch msg.Kind {
+	case wire.KindResponseBody:
 		m.onResponseBody(msg)
-	case m.state == stateCopy && msg.Kind == wire.KindResponseTrailers:
+	case wire.KindResponseTrailers:
 		m.onResponseTrailers()
-	case m.state == stateDone:
 	default:
 		m.onUnexpected(msg)
 	}
@@ -154,7 +177,9 @@ func (m *machine) onMessage(msg *wire.Message, now time.Time) {
 // a body, a second request. Whatever is under way is given up, Envoy carries on.
 func (m *machine) onUnexpected(msg *wire.Message) {
 	m.giveUp(reasonProtocol)
-	m.send(wire.Ack(msg.Kind))
+	if msg.Kind != wire.KindNone {
+		m.send(wire.Ack(msg.Kind))
+	}
 	m.pass(metrics.OutcomeError)
 }
 

@@ -38,11 +38,14 @@ func (m *machine) onLookup(f found, now time.Time) {
 		m.fetch(now)
 		return
 	}
-	m.stored = e
 	age, lifetime := e.Age(now), e.Lifetime
-	if f.soft {
-		lifetime = min(lifetime, age)
+	if f.soft && lifetime > age { // stale from now on, in all that follows
+		lifetime = age
+		softened := *e
+		softened.Lifetime = age
+		e = &softened
 	}
+	m.stored = e
 	if validate, reason := httpcache.ReuseForbidden(&m.req, &m.rules, age, lifetime); validate {
 		m.why = forward{fwd: httpcache.FwdRequest, detail: reason}
 		m.fetch(now)
@@ -126,9 +129,9 @@ func (m *machine) refreshBehind() bool {
 func (m *machine) refillable() bool { return m.facts.refill(m.req.Scheme) }
 
 // carries reports whether this request can carry a fetch that is stored: a GET
-// for the whole.
+// for the whole that may go to the origin.
 func (m *machine) carries() bool {
-	return m.req.Method == "GET" && !m.req.Header.Has("range")
+	return m.req.Method == "GET" && !m.req.Header.Has("range") && !httpcache.OnlyIfCached(&m.req, &m.rules)
 }
 
 // holds reports whether this request may wait for a fetch and be answered from it.
@@ -151,7 +154,7 @@ func (m *machine) onTryLead(won bool, outcome metrics.Outcome, now time.Time) {
 
 // fetch brings the request to the origin, alone or coalesced with others.
 func (m *machine) fetch(now time.Time) {
-	if httpcache.OnlyIfCached(&m.req, &m.rules) {
+	if m.policy.Mode != cachepolicy.ModeShadow && httpcache.OnlyIfCached(&m.req, &m.rules) {
 		m.answerError(504, metrics.OutcomeOnlyIfCached)
 		return
 	}
@@ -174,7 +177,7 @@ func (m *machine) onJoin(r flight.Role, now time.Time) {
 	case flight.RoleLead:
 		m.proceed(roleLead)
 	case flight.RoleFollow:
-		m.hold(now)
+		m.hold()
 	case flight.RoleFull:
 		m.waitedTooLong(now)
 	default:

@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
@@ -134,7 +135,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 	resp := httpcache.Response{Status: status, Header: fields}
 	f := &fetched{
 		binding: k.job.binding, key: &k.job.key, req: &k.job.req, rules: &k.job.rules, resp: &resp,
-		stored: k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
+		unreachable: k.svc.opts.Fetcher.MadeByEnvoy(status, fields), stored: k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
 	}
 	if k.resume != nil && k.lead.Resume(status, fields) {
 		k.fill.resume(k.svc, k.lead, k.job, k.resume)
@@ -180,6 +181,10 @@ func (k *sink) uncacheable(f *fetched, a *admission) bool {
 	}
 	v := httpcache.StoreVerdict{}
 	e := newEntry(f, &v, cachepolicy.Lifetime{})
+	if slices.ContainsFunc(e.Header, unsendable) {
+		k.lead.Release(true, a.reason)
+		return false
+	}
 	wanted := k.lead.ReleaseButOne(e, true, a.reason, func(req httpcache.Fields) bool {
 		return !req.Has("authorization") && !req.Has("cookie") &&
 			(e.Vary.Any || httpcache.SameVariant(e.Vary.Names, e.VaryValues, req))
@@ -196,7 +201,14 @@ func (k *sink) uncacheable(f *fetched, a *admission) bool {
 func (k *sink) notModified(f *fetched, at time.Time) {
 	k.settled, k.result = true, metrics.RefillNotModified
 	if httpcache.Validated(f.stored.Header, k.validators, f.resp.Header) {
-		k.svc.freshened(k.ctx, freshen(f), k.lead, at)
+		fresh, forbidden := freshen(f)
+		if forbidden != "" {
+			k.result = metrics.RefillUncacheable
+			k.svc.dropped(k.ctx, f.stored, at)
+			k.lead.Release(true, forbidden)
+			return
+		}
+		k.svc.freshened(k.ctx, fresh, k.lead, at)
 		return
 	}
 	k.result = metrics.RefillFailed

@@ -3,6 +3,7 @@ package extproc
 import (
 	"time"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/refill"
@@ -23,7 +24,7 @@ func (m *machine) goOn(r role, now time.Time) {
 	if m.req.Header.Has(refill.TokenHeader) {
 		mutation.Remove = append(mutation.Remove, refill.TokenHeader)
 	}
-	if m.stored != nil && r != roleWatch && m.stored.Body.Len() <= maxReplaceBody {
+	if m.stored != nil && r != roleWatch && m.mayStandIn() {
 		m.validators = httpcache.Validators(m.stored.Header)
 		mutation.Set = m.validators
 	}
@@ -38,43 +39,70 @@ func (m *machine) goOn(r role, now time.Time) {
 }
 
 // onResponseHeaders decides what becomes of the origin's answer, or of the one
-// that Envoy made in its place.
+// that Envoy made in its place: for want of the origin's if it is a 5xx; else
+// (another filter's 401, say) it is about this request alone.
 func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
 	resp := httpcache.Response{Status: msg.Status, Header: msg.Header}
-	unreachable := msg.CodeDetails != "" && msg.CodeDetails != "via_upstream"
-	if m.role == roleWatch {
-		m.onWatched(&resp, unreachable, now)
-		return
-	}
-	if m.validators != nil && resp.Status == 304 && !unreachable {
+	local := msg.CodeDetails != "" && msg.CodeDetails != "via_upstream"
+	unreachable := local && resp.Status >= 500
+	switch {
+	case m.role == roleWatch:
+		m.onWatched(&resp, local, now)
+	case local && !unreachable:
+		m.emitLead(effect{op: opRelease, reason: reasonLocalReply})
+		m.passResponse(reasonLocalReply, resp.Header, resp.Status)
+	case m.validators != nil && resp.Status == 304:
 		m.onNotModified(&resp, now)
-		return
+	default:
+		m.onFetched(&resp, unreachable, msg.EndOfStream, now)
 	}
-	a := admit(m.fetched(&resp, unreachable, now))
-	if a.failed && m.mayServeStale(now) {
-		m.emitLead(effect{op: opFail, reason: a.reason})
-		m.replaceWithStale(metrics.OutcomeStaleIfError, resp.Header, now)
+}
+
+// onFetched decides about an answer that is no 304 to our validators.
+func (m *machine) onFetched(resp *httpcache.Response, unreachable, end bool, now time.Time) {
+	a := admit(m.fetched(resp, unreachable, now))
+	if a.failed && m.mayReplace(now) {
+		m.emitLead(effect{op: opFail, reason: reasonOriginFailed})
+		m.replaceFailed(resp, unreachable, now)
 		return
 	}
 	switch {
 	case a.entry != nil && m.role == roleLead:
-		m.copyResponse(a, msg.EndOfStream)
+		m.copyResponse(a, end)
 		return
 	case a.entry != nil:
 		// Alone on the way; one of those who are may store what came.
-		m.pending = &pending{a, &resp, msg.EndOfStream}
+		m.pending = &pending{a, resp, end}
 		m.emit(effect{op: opTryLead, id: m.flightID()})
 		return
 	case a.failed:
-		m.emitLead(effect{op: opFail, reason: a.reason})
+		m.emitLead(effect{op: opFail, reason: reasonOriginFailed})
 	default:
-		m.emitLead(effect{op: opRelease, reason: a.reason, mark: true})
+		m.emitLead(effect{op: opRelease, reason: a.reason, mark: !ofRequest(a.reason)})
+		// No refresh would ever take the place of a stale copy: it goes.
+		a.drop = a.drop || m.stored != nil && !isFresh(m.stored, now) && !ofRequest(a.reason)
 	}
 	if a.drop {
 		m.emit(effect{op: opDelete, entry: m.stored})
 	}
 	m.passResponse(a.reason, resp.Header, resp.Status)
 }
+
+// ofRequest reports whether an answer is not stored because of the request that
+// it answers: the next one's may be.
+func ofRequest(r httpcache.Reason) bool {
+	return r == httpcache.ReasonRequestNoStore || r == httpcache.ReasonAuthorization || r == httpcache.ReasonRequestCookie
+}
+
+// mayStandIn reports whether the stored copy may be put in the place of a
+// response: in one message, by a policy that serves.
+func (m *machine) mayStandIn() bool {
+	return m.stored != nil && m.stored.Body.Len() <= maxReplaceBody && m.policy.Mode != cachepolicy.ModeShadow
+}
+
+// mayReplace reports whether the stored copy may stand in for a failure in the
+// response phase.
+func (m *machine) mayReplace(now time.Time) bool { return m.mayStandIn() && m.mayServeStale(now) }
 
 // pending is an answer that may be stored, while it is asked who stores it.
 type pending struct {
@@ -181,10 +209,19 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 		m.onForeignNotModified(resp, now)
 		return
 	}
-	fresh := freshen(m.fetched(resp, false, now))
-	m.emit(effect{op: opFreshen, entry: fresh})
+	fresh, forbidden := freshen(m.fetched(resp, false, now))
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: 304, Stored: forbidden == "", Collapsed: m.collapsed}
+	if forbidden == "" {
+		m.emit(effect{op: opFreshen, entry: fresh})
+	} else {
+		s.Detail = string(forbidden)
+		forOthers := !m.credentials && !ofRequest(forbidden)
+		m.emitLead(effect{op: opRelease, reason: forbidden, mark: forOthers})
+		if forOthers {
+			m.emit(effect{op: opDelete, entry: m.stored})
+		}
+	}
 	m.stored = fresh
-	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: 304, Stored: true, Collapsed: m.collapsed}
 	m.replaceResponse(fresh, s, resp.Header, now)
 	m.count(metrics.OutcomeRevalidated)
 	m.finish()
@@ -196,8 +233,8 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 func (m *machine) onForeignNotModified(resp *httpcache.Response, now time.Time) {
 	m.emit(effect{op: opDelete, entry: m.stored})
 	m.emitLead(effect{op: opFail, reason: reasonForeign304})
-	if m.mayServeStale(now) {
-		m.replaceWithStale(metrics.OutcomeStaleIfError, resp.Header, now)
+	if m.mayReplace(now) {
+		m.replaceFailed(resp, false, now)
 		return
 	}
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(reasonForeign304)}
@@ -207,19 +244,24 @@ func (m *machine) onForeignNotModified(resp *httpcache.Response, now time.Time) 
 }
 
 // onWatched looks at the head of an answer that is not copied: an unsafe method
-// invalidates (RFC 9111 §4.4), a HEAD freshens (§4.3.5).
-func (m *machine) onWatched(resp *httpcache.Response, unreachable bool, now time.Time) {
-	detail := m.why.detail
+// invalidates (RFC 9111 §4.4), a HEAD freshens (§4.3.5) and may get a stale copy
+// for a failure. local: Envoy made the answer, the origin says nothing by it.
+func (m *machine) onWatched(resp *httpcache.Response, local bool, now time.Time) {
 	outcome := metrics.OutcomeMissUncacheable
-	if m.req.Method != "HEAD" {
+	failed := isFetchError(resp.Status) || local && resp.Status >= 500
+	switch {
+	case m.req.Method != "HEAD":
 		outcome = metrics.OutcomeBypassMethod
-		if targets := httpcache.InvalidatedBy(&m.req, resp); len(targets) > 0 && !unreachable {
+		if targets := httpcache.InvalidatedBy(&m.req, resp); len(targets) > 0 && !local {
 			m.emit(effect{op: opInvalidate, targets: targets})
 		}
-	} else if m.stored != nil && !unreachable {
+	case failed && m.mayReplace(now):
+		m.replaceFailed(resp, local, now)
+		return
+	case m.stored != nil && !local:
 		m.freshenByHead(resp, now)
 	}
-	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(detail)}
+	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(m.why.detail)}
 	m.send(wire.ContinueResponse(statusMutation(resp.Header, s), false))
 	m.pass(outcome)
 }
@@ -229,17 +271,34 @@ func (m *machine) freshenByHead(resp *httpcache.Response, now time.Time) {
 	if resp.Status == 200 {
 		ok, invalidate = httpcache.HeadFreshens(m.stored.Header, resp.Header)
 	}
+	var fresh *store.Entry
+	if ok {
+		var forbidden httpcache.Reason
+		fresh, forbidden = freshen(m.fetched(resp, false, now))
+		ok, invalidate = forbidden == "", forbidden != ""
+	}
 	switch {
 	case ok:
-		m.emit(effect{op: opFreshen, entry: freshen(m.fetched(resp, false, now))})
+		m.emit(effect{op: opFreshen, entry: fresh})
 	case invalidate:
 		m.emit(effect{op: opDelete, entry: m.stored})
 	}
 }
 
+// replaceFailed answers with the stored copy in the place of a failure. The
+// request went forward, so it is no hit (RFC 9211 §2.1).
+func (m *machine) replaceFailed(failure *httpcache.Response, unreachable bool, now time.Time) {
+	s := m.storedStatus(m.stored, metrics.OutcomeStaleIfError, now)
+	s.Hit, s.Fwd, s.Collapsed = false, m.why.fwd, m.collapsed
+	if !unreachable {
+		s.FwdStatus = failure.Status
+	}
+	m.replaceWithStale(s, metrics.OutcomeStaleIfError, failure.Header, now)
+}
+
 // replaceWithStale answers in the response phase with the stored stale copy.
-func (m *machine) replaceWithStale(o metrics.Outcome, gone httpcache.Fields, now time.Time) {
-	m.replaceResponse(m.stored, m.storedStatus(m.stored, o, now), gone, now)
+func (m *machine) replaceWithStale(s httpcache.CacheStatus, o metrics.Outcome, gone httpcache.Fields, now time.Time) {
+	m.replaceResponse(m.stored, s, gone, now)
 	m.count(o)
 	m.finish()
 }

@@ -160,6 +160,7 @@ func (s *Service) noted(n note, policy string) {
 		s.opts.Metrics.ModeUnusable()
 	case noteHoldCapped:
 		s.opts.Metrics.HoldCapped()
+	default:
 	}
 	s.once.log(s.opts.Logger, n, policy)
 }
@@ -169,5 +170,20 @@ func (s *Service) noted(n note, policy string) {
 type onceNotes struct{ done [numNotes]sync.Once }
 
 func (o *onceNotes) log(l *slog.Logger, n note, policy string) {
-	o.done[n].Do(func() { l.Warn(n.text(), "policy", policy) })
+	o.done[n].Do(func() {
+		switch n {
+		case noteModeUnusable:
+			l.Warn("Envoy's ext_proc processing mode leaves no room for a cache: requests pass by",
+				"remedy", "set request and response bodies to NONE and allow_mode_override to true", "policy", policy)
+		case noteHoldCapped:
+			l.Warn("Envoy's message timeout is shorter than coalescing.maxWait: holds end 200 ms before it",
+				"remedy", "raise max_message_timeout and --envoy-max-message-timeout", "policy", policy)
+		case noteOverrideIgnored:
+			l.Warn("Envoy did not copy a response to weir although asked to: nothing is stored",
+				"remedy", "set allow_mode_override to true", "policy", policy)
+		case noteSoftTimeoutInactive:
+			l.Warn("stale.softTimeout is inactive: no detached refill is possible",
+				"remedy", "set --refill-address", "policy", policy)
+		}
+	})
 }

@@ -1,0 +1,319 @@
+package extproc
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/store"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// rules are what must hold for every stream, whatever is said on it. They watch
+// a conversation and note each breach.
+type rules struct {
+	breaches []string
+	noClient bool // one of weir's own fetches: it has no outcome
+
+	outcomes int
+	closed   bool // opClose, opTail or opStream came: nothing may follow
+	leads    bool // a lead is held and must be ended
+	follows  bool // a flight is followed
+	endMark  bool // Envoy said that the response is whole
+
+	waits    wire.Kind // what Envoy waits for an answer to
+	extended bool      // the message timeout was extended: once per phase
+	head     bool      // the request is a HEAD
+}
+
+func (r *rules) breach(format string, args ...any) {
+	r.breaches = append(r.breaches, fmt.Sprintf(format, args...))
+}
+
+// received takes note of what Envoy says, before the machine is told.
+func (r *rules) received(c *conversation, msg *wire.Message) {
+	if c.over() {
+		return
+	}
+	r.waits = msg.Kind
+	switch msg.Kind {
+	case wire.KindRequestHeaders:
+		r.head = msg.Method == http.MethodHead
+	case wire.KindResponseHeaders, wire.KindResponseBody:
+		r.endMark = r.endMark || msg.EndOfStream
+	case wire.KindResponseTrailers:
+		r.endMark = true
+	}
+}
+
+func (r *rules) joined(role flight.Role) {
+	switch role {
+	case flight.RoleLead:
+		r.leads = true
+	case flight.RoleFollow:
+		r.follows = true
+	}
+}
+
+// effect looks at one effect when it is carried out.
+func (r *rules) effect(c *conversation, e *effect) {
+	if r.closed {
+		r.breach("op %d after the stream was closed", e.op)
+	}
+	switch e.op {
+	case opOutcome:
+		r.outcomes++
+	case opLeave:
+		r.follows = false
+	case opClose:
+		r.closed = true
+	case opSend:
+		r.reply(c, e.reply)
+	case opTail, opStream:
+		r.reply(c, e.reply)
+		r.closed = true
+		r.answersWithBody(e)
+	case opPublish, opRelease, opFail, opCommit, opBreak, opAbandon, opFreshen:
+		r.flight(c, e)
+	}
+}
+
+// flight: who holds a lead ends it, once; nobody else speaks for a flight; only
+// a whole answer is stored.
+func (r *rules) flight(c *conversation, e *effect) {
+	switch e.op {
+	case opPublish, opRelease, opFail:
+		if !r.leads || c.filled != nil {
+			r.breach("op %d without a lead, or after its answer was published", e.op)
+		}
+		r.leads = e.op == opPublish && e.share
+	case opCommit:
+		if !r.endMark {
+			r.breach("stored without an end mark")
+		}
+		r.leads = false
+	case opBreak:
+		if c.filled == nil {
+			r.breach("a copy is broken off that is none")
+		}
+		r.leads = false
+	case opAbandon, opFreshen: // opFreshen of a HEAD has no lead
+		r.leads = false
+	}
+}
+
+// reply: Envoy takes one answer to each message, of the right kind, and one
+// extension of its timeout before that.
+func (r *rules) reply(c *conversation, reply *wire.Reply) {
+	p, err := decodeReply(reply)
+	if err != nil {
+		r.breach("a reply does not parse: %v", err)
+		return
+	}
+	if p.OverrideMessageTimeout != nil {
+		r.extension(c, p.OverrideMessageTimeout.AsDuration())
+		return
+	}
+	want := map[wire.Kind]bool{}
+	switch answer := p.Response.(type) {
+	case *extprocv3.ProcessingResponse_RequestHeaders:
+		want[wire.KindRequestHeaders] = true
+		if c.m.state == stateOrigin && c.m.role != roleWatch && httpcache.OnlyIfCached(&c.m.req, &c.m.rules) {
+			r.breach("a request that says only-if-cached goes to the origin")
+		}
+	case *extprocv3.ProcessingResponse_ResponseHeaders:
+		want[wire.KindResponseHeaders] = true
+		r.replaced(c, answer.ResponseHeaders.GetResponse())
+	case *extprocv3.ProcessingResponse_RequestBody:
+		want[wire.KindRequestBody] = true
+	case *extprocv3.ProcessingResponse_ResponseBody:
+		want[wire.KindResponseBody] = true
+	case *extprocv3.ProcessingResponse_RequestTrailers:
+		want[wire.KindRequestTrailers] = true
+	case *extprocv3.ProcessingResponse_ResponseTrailers:
+		want[wire.KindResponseTrailers] = true
+	case *extprocv3.ProcessingResponse_ImmediateResponse:
+		want[wire.KindRequestHeaders], want[wire.KindResponseHeaders] = true, true
+		r.immediate(c, answer.ImmediateResponse)
+	case *extprocv3.ProcessingResponse_StreamedImmediateResponse:
+		want[wire.KindRequestHeaders] = true
+		r.streamed(c, answer.StreamedImmediateResponse.GetHeadersResponse())
+	}
+	if !want[r.waits] {
+		r.breach("%T, but Envoy waits for an answer to %s", p.Response, r.waits)
+	}
+	r.waits = wire.KindNone
+}
+
+func (r *rules) extension(c *conversation, d time.Duration) {
+	f := c.m.facts
+	switch {
+	case r.extended:
+		r.breach("the message timeout is extended a second time")
+	case r.waits != wire.KindRequestHeaders:
+		r.breach("the message timeout is extended while Envoy waits for %s", r.waits)
+	case d > f.maxMessageTimeout:
+		r.breach("the message timeout is extended by %s, above %s", d, f.maxMessageTimeout)
+	}
+	r.extended = true
+}
+
+func (r *rules) immediate(c *conversation, a *extprocv3.ImmediateResponse) {
+	r.answered(c)
+	r.clean(replyFields(a.GetHeaders().GetSetHeaders()))
+	status := int(a.GetStatus().GetCode())
+	if len(a.GetBody()) > 0 && bodiless(status) {
+		r.breach("%d with a body", status)
+	}
+}
+
+func (r *rules) streamed(c *conversation, h *extprocv3.HttpHeaders) {
+	r.answered(c)
+	if !c.m.canStream {
+		r.breach("a streamed answer in a mode that takes none")
+	}
+	fields := httpcache.Fields{}
+	for _, f := range h.GetHeaders().GetHeaders() {
+		field := httpcache.Field{Name: f.GetKey(), Value: string(f.GetRawValue())}
+		if fields.Has(field.Name) {
+			r.breach("%s twice in a streamed answer, where only the last counts", field.Name)
+		}
+		fields = append(fields, field)
+	}
+	r.clean(fields)
+}
+
+// answered: a policy that only watches answers nothing.
+func (r *rules) answered(c *conversation) {
+	if c.m.policy.Mode == cachepolicy.ModeShadow {
+		r.breach("an answer of weir's own in mode Shadow")
+	}
+}
+
+// answersWithBody: what follows with a body is not for HEAD, 204 or 304.
+func (r *rules) answersWithBody(e *effect) {
+	p, err := decodeReply(e.reply)
+	if err != nil {
+		return
+	}
+	h := p.GetStreamedImmediateResponse().GetHeadersResponse()
+	status := string(h.GetHeaders().GetHeaders()[0].GetRawValue())
+	if r.head || status == "204" || status == "304" || h.GetEndOfStream() {
+		r.breach("a body follows: HEAD %t, status %s, end of stream %t", r.head, status, h.GetEndOfStream())
+	}
+}
+
+// replaced: a response that is put in the place of another.
+func (r *rules) replaced(c *conversation, a *extprocv3.CommonResponse) {
+	fields := replyFields(a.GetHeaderMutation().GetSetHeaders())
+	r.clean(fields)
+	if a.GetStatus() != extprocv3.CommonResponse_CONTINUE_AND_REPLACE {
+		return
+	}
+	r.answered(c)
+	status := fields.Get(":status")
+	if len(a.GetBodyMutation().GetBody()) > 0 && (r.head || status == "204" || status == "304") {
+		r.breach("%s with a body: HEAD %t", status, r.head)
+	}
+	seen := httpcache.Fields{}
+	for _, f := range fields {
+		if seen.Has(f.Name) {
+			r.breach("%s is set twice, where only the last counts", f.Name)
+		}
+		seen = append(seen, f)
+	}
+}
+
+// clean: Envoy fails a whole streamed answer for one character that may not
+// stand in a field (reference/ext_proc.md §1).
+func (r *rules) clean(fields httpcache.Fields) {
+	for _, f := range fields {
+		if f.Name != ":status" && !sendable(f) {
+			r.breach("field %q: %q is nothing that Envoy takes", f.Name, f.Value)
+		}
+	}
+}
+
+// sendable is httpguts-like: a token in lower case; HTAB, visible and obs-text.
+func sendable(f httpcache.Field) bool {
+	for i := range len(f.Name) {
+		if c := f.Name[i]; c <= ' ' || c >= 0x7f || c >= 'A' && c <= 'Z' || c == ':' {
+			return false
+		}
+	}
+	for i := range len(f.Value) {
+		if c := f.Value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return f.Name != ""
+}
+
+// served: what is taken from the store is allowed by the rules for reads.
+func (r *rules) served(c *conversation, e *store.Entry, o metrics.Outcome) {
+	age := e.Age(c.now)
+	action := cachepolicy.DecideRead(cachepolicy.ReadInput{
+		Age: age, Lifetime: e.Lifetime, WhileRevalidate: e.WhileRevalidate, IfError: e.IfError,
+		AlwaysValidate: e.ValidateAlways, U: 1,
+	})
+	if forbidden, reason := httpcache.CredentialsForbidReuse(&c.m.req, e.Header, &c.m.rules); forbidden {
+		r.breach("served in spite of the request's credentials: %s", reason)
+	}
+	maxStale := age-e.Lifetime < httpcache.MaxStale(&c.m.req, e.Header, &c.m.rules) && !e.ValidateAlways
+	switch o {
+	case metrics.OutcomeHit, metrics.OutcomeHitNegative:
+		if action != cachepolicy.ServeFresh {
+			r.breach("served as fresh at age %s: %s", age, action)
+		}
+	case metrics.OutcomeHitStale:
+		if action > cachepolicy.ServeStaleAndRefresh && !maxStale {
+			r.breach("served stale at age %s: %s", age, action)
+		}
+	case metrics.OutcomeStaleIfError, metrics.OutcomeStaleSlow:
+		if action > cachepolicy.HoldThenStale && !maxStale {
+			r.breach("served in the origin's place at age %s: %s", age, action)
+		}
+	}
+}
+
+// settled looks at the conversation after each event.
+func (r *rules) settled(c *conversation) {
+	for i := range c.done {
+		if o := c.done[i].outcome; c.done[i].op == opOutcome && c.m.stored != nil && takenFromStore(o) {
+			r.served(c, c.m.stored, o)
+		}
+	}
+	want := 1
+	if r.noClient {
+		want = 0
+	}
+	switch {
+	case r.outcomes > want:
+		r.breach("%d outcomes are counted, want %d", r.outcomes, want)
+	case !c.over():
+		return
+	case r.outcomes < want:
+		r.breach("the stream is over and its outcome was not counted")
+	}
+	if r.leads {
+		r.breach("the stream is over and its flight waits for ever")
+	}
+	if r.follows {
+		r.breach("the stream is over and still follows a flight")
+	}
+}
+
+func takenFromStore(o metrics.Outcome) bool {
+	switch o {
+	case metrics.OutcomeHit, metrics.OutcomeHitNegative, metrics.OutcomeHitStale,
+		metrics.OutcomeStaleIfError, metrics.OutcomeStaleSlow:
+		return true
+	}
+	return false
+}
