@@ -58,7 +58,8 @@ type Lifetime struct {
 // Lifetime decides how long an answer is fresh: what the origin states (unless
 // ttl.origin ignores it), else the heuristic if enabled, else ttl.default; raised
 // to ttl.min and lowered to ttl.max. An error takes negativeTTL, never longer
-// than the origin's own lifetime, and is never given ttl.default or ttl.min.
+// than the origin's own lifetime, or without a rule for it what the origin
+// states; it is never given ttl.default or ttl.min.
 func (p *Policy) Lifetime(in LifetimeInput) Lifetime {
 	negative := in.Unreachable || in.Status >= 400
 	if in.Prohibited {

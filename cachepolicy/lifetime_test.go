@@ -70,6 +70,8 @@ func TestLifetime(t *testing.T) {
 		{"stated before heuristic", heuristic, guess(states(anyone(200), 5*s), 7*s), 5 * s, "stated"},
 		{"no Last-Modified", heuristic, anyone(200), 60 * s, "ttl-default"},
 		{"heuristic disabled", def, guess(anyone(200), 7*s), 60 * s, "ttl-default"},
+		{"heuristic of an ignored origin", `{ttl: {default: 60s, origin: IgnoreAll, heuristic: Enabled}}`,
+			guess(anyone(200), 7*s), 60 * s, "ttl-default"},
 		{"no heuristic for answers to credentials", heuristic, guess(someone(200), 7*s), -1, "no-lifetime"},
 
 		{"exact status", negative, anyone(404), 10 * s, "negative-ttl"},

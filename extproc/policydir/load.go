@@ -33,19 +33,19 @@ func LoadFiles(paths []string) (*cachepolicy.Set, []FileError) {
 	return compile(read(paths, paths))
 }
 
-// read reads the files; errors show them by the names given.
+// read reads the files; errors show them by the names given. Beyond a bound there
+// is only that to say: nothing is compiled.
 func read(paths, names []string) []source {
 	var out []source
 	total := 0
 	for i, path := range paths {
 		if i == MaxFiles {
-			return append(out, source{name: names[i],
-				err: fmt.Errorf("more than %d files: this and those after it are not read", MaxFiles)})
+			return []source{{name: names[i], err: fmt.Errorf("there are more than %d files", MaxFiles)}}
 		}
 		data, err := readFile(path)
 		if total += len(data); total > MaxTotalSize {
-			return append(out, source{name: names[i],
-				err: fmt.Errorf("the files are larger than %d MiB together", MaxTotalSize>>20)})
+			return []source{{name: names[i],
+				err: fmt.Errorf("the files are larger than %d MiB together", MaxTotalSize>>20)}}
 		}
 		out = append(out, source{name: names[i], data: data, err: err})
 	}

@@ -131,14 +131,20 @@ type loop struct {
 	log    *logBuffer
 	events chan fsnotify.Event
 	errs   chan error
-	served []map[string]int
 	added  int // how often the notification was renewed
+
+	mu     sync.Mutex
+	served []map[string]int
 }
 
 func startLoop(t *testing.T, dir string) *loop {
 	t.Helper()
 	l := &loop{dir: dir, log: &logBuffer{}, events: make(chan fsnotify.Event), errs: make(chan error)}
-	l.w = newWatcher(dir, l.log.logger(), func(set *cachepolicy.Set) { l.served = append(l.served, jitters(set)) })
+	l.w = newWatcher(dir, l.log.logger(), func(set *cachepolicy.Set) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.served = append(l.served, jitters(set))
+	})
 	l.w.reload()
 	go l.w.run(t.Context(), l.events, l.errs, func() { l.added++ })
 	return l
@@ -152,6 +158,8 @@ func (l *loop) wait(d time.Duration) {
 func (l *loop) expect(t *testing.T, when string, want ...map[string]int) {
 	t.Helper()
 	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if diff := cmp.Diff(want, l.served); diff != "" {
 		t.Errorf("%s, served (-want +got):\n%s", when, diff)
 	}
@@ -174,12 +182,11 @@ func TestWatchSettles(t *testing.T) {
 		l.expect(t, "settled", v1, v2)
 
 		write(t, dir, "a.yaml", policyFile("a", 3))
-		for range int(MaxSettle/(Settle/2)) - 1 {
+		for range MaxSettle / (Settle / 2) {
+			l.expect(t, "never quiet, before the limit", v1, v2)
 			l.events <- fsnotify.Event{}
 			l.wait(Settle / 2)
 		}
-		l.expect(t, "never quiet, before the limit", v1, v2)
-		l.wait(Settle / 2)
 		l.expect(t, "never quiet, at the limit", v1, v2, v3)
 	})
 }
