@@ -58,7 +58,7 @@ func (c *conversation) describeEffect(e *effect) string {
 	return c.describeFlight(e)
 }
 
-// describeFlight says what concerns the flight and the answer being fetched.
+// describeFlight says what is asked of the flight.
 func (c *conversation) describeFlight(e *effect) string {
 	switch e.op {
 	case opJoin:
@@ -73,6 +73,13 @@ func (c *conversation) describeFlight(e *effect) string {
 		return "take a turn at the origin"
 	case opLeave:
 		return "leave the flight"
+	}
+	return describeFill(e)
+}
+
+// describeFill says what becomes of the answer being fetched, and of what is stored.
+func describeFill(e *effect) string {
+	switch e.op {
 	case opPublish:
 		if e.share {
 			return "publish: the followers get this answer, its body as it comes"
