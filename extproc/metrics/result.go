@@ -12,7 +12,6 @@ const (
 	FillTooLarge
 	FillIncomplete
 	FillFailed
-	FillInvalidated
 	numFillResults
 )
 
@@ -27,7 +26,6 @@ func fillValues() []value {
 		FillTooLarge:    {"too_large", "The body is larger than `storage.maxObjectSize`."},
 		FillIncomplete:  {"incomplete", "The body broke off, or the client that carried it went away."},
 		FillFailed:      {"failed", "No usable answer: the origin failed, or Envoy answered in its place."},
-		FillInvalidated: {"invalidated", "An invalidation came while the fetch was under way; not stored."},
 	}
 }
 

@@ -174,6 +174,7 @@ func TestValidate(t *testing.T) {
 			want: []string{"to 1h", "0 where"}},
 		{name: "no override", args: []string{"--envoy-max-message-timeout=0s"}},
 		{name: "warm without refill", args: []string{"--warm-file=urls"}, want: []string{"--refill-address"}},
+		{name: "refill through a socket", args: []string{"--refill-address=unix:///run/envoy.sock"}},
 		{name: "refill without port", args: []string{"--refill-address=127.0.0.1"}, want: []string{"host:port"}},
 		{name: "drain", args: []string{"--drain-delay=-1s"}, want: []string{"negative"}},
 		{name: "log level", args: []string{"--log-level=loud"}, want: []string{`"loud"`, "debug, info, warn or error"}},

@@ -88,8 +88,8 @@ func storeFlags(c *Config) *pflag.FlagSet {
 func refillFlags(c *Config) *pflag.FlagSet {
 	fs := newFlagSet()
 	fs.StringVar(&c.RefillAddress, "refill-address", "",
-		"`address` (host:port) where detached fetches enter Envoy: a listener without the filter, or the same one; "+
-			"empty: none, and the request that won carries the fetch")
+		"`address` where detached fetches enter Envoy (host:port or unix:///path): a listener without the filter, "+
+			"or the same one; empty: none, and the request that won carries the fetch")
 	fs.StringVar(&c.SecretFile, "secret-file", "",
 		"`file` with keys for refill tokens: one hex key of at least 32 bytes a line, newest first, old ones still "+
 			"accepted; read again when it changes; empty: a key of this process alone")

@@ -29,11 +29,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, err
 	}
 	// Linux gives the socket file the mode of the unbound socket, less the umask: set it there, so that the file never
-	// stands open to others. Chmod then adds what the umask took away.
+	// stands open to others. Chmod then adds what the umask took away, and does all of it on other systems.
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var errMode error
-		err := c.Control(func(fd uintptr) { errMode = syscall.Fchmod(int(fd), socketMode) })
-		return errors.Join(err, errMode)
+		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), socketMode) })
 	}}
 	l, err := lc.Listen(ctx, "unix", path)
 	if err != nil {

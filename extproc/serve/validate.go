@@ -99,9 +99,9 @@ func (c *Config) validateRest() error {
 	if c.WarmFile != "" && c.RefillAddress == "" {
 		faults = append(faults, errors.New("--warm-file: wants --refill-address, through which the URLs are fetched"))
 	}
-	if c.RefillAddress != "" {
+	if _, unix := unixPath(c.RefillAddress); !unix && c.RefillAddress != "" {
 		if _, _, err := net.SplitHostPort(c.RefillAddress); err != nil {
-			faults = append(faults, fmt.Errorf("--refill-address %q: want host:port", c.RefillAddress))
+			faults = append(faults, fmt.Errorf("--refill-address %q: want host:port or unix:///path", c.RefillAddress))
 		}
 	}
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
