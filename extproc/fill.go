@@ -105,9 +105,9 @@ func (f *fill) commit(ctx context.Context, now time.Time) {
 		e.Body.End()
 	}
 	switch {
+	case f.grown, f.wanted != nil: // not to be stored
 	case !e.Body.Whole():
 		f.svc.opts.Metrics.Fill(metrics.FillIncomplete)
-	case f.grown, f.wanted != nil:
 	default:
 		f.svc.put(ctx, e, f.job.binding.Policy.Storage.MaxVariants, now)
 		f.svc.opts.Metrics.Fill(metrics.FillStored)

@@ -135,7 +135,8 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 	resp := httpcache.Response{Status: status, Header: fields}
 	f := &fetched{
 		binding: k.job.binding, key: &k.job.key, req: &k.job.req, rules: &k.job.rules, resp: &resp,
-		unreachable: k.svc.opts.Fetcher.MadeByEnvoy(status, fields), stored: k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
+		unreachable: k.svc.opts.Fetcher.MadeByEnvoy(status, fields),
+		stored:      k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
 	}
 	if k.resume != nil && k.lead.Resume(status, fields) {
 		k.fill.resume(k.svc, k.lead, k.job, k.resume)

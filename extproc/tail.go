@@ -60,14 +60,16 @@ func (s *session) tail(e *effect) error {
 		return err
 	}
 	ctx := s.stream.Context()
-	var pace pacer
+	pace := new(pacer)
 	var held []byte // the last chunk, until it is known whether it is the last
 	for i := 0; ; {
 		chunk, state, changed := e.entry.Body.Next(i)
 		if chunk != nil {
-			i++
+			if i++; pace != nil && e.entry.Body.Trimmed() {
+				pace = nil // who lags behind a body that is only passed along loses it
+			}
 			if held != nil {
-				if err := s.sendChunk(ctx, held, false, &pace); err != nil {
+				if err := s.sendChunk(ctx, held, false, pace); err != nil {
 					return err
 				}
 			}
@@ -76,13 +78,13 @@ func (s *session) tail(e *effect) error {
 		}
 		switch state {
 		case store.BodyWhole:
-			if err := s.sendChunk(ctx, held, true, &pace); err != nil {
+			if err := s.sendChunk(ctx, held, true, pace); err != nil {
 				return err
 			}
 			return errClosed
 		case store.BodyOpen:
 			if held != nil {
-				if err := s.sendChunk(ctx, held, false, &pace); err != nil {
+				if err := s.sendChunk(ctx, held, false, pace); err != nil {
 					return err
 				}
 				held = nil
@@ -124,9 +126,12 @@ func (s *session) awaitBody(ctx context.Context, changed <-chan struct{}) error 
 	}
 }
 
+// sendChunk sends a part of a body; without a pacer at once.
 func (s *session) sendChunk(ctx context.Context, chunk []byte, end bool, pace *pacer) error {
-	if err := pace.pause(ctx, len(chunk)); err != nil {
-		return err
+	if pace != nil {
+		if err := pace.pause(ctx, len(chunk)); err != nil {
+			return err
+		}
 	}
 	return s.stream.SendMsg(wire.StreamChunk(chunk, end))
 }

@@ -140,6 +140,16 @@ func (b *Body) Break(err error) {
 	}
 }
 
+// Trimmed reports whether Trim was called: readers must keep up with the writer.
+func (b *Body) Trimmed() bool {
+	if b.Whole() {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.grow != nil && b.grow.trimmed
+}
+
 // Trim turns the body into a window on the response that passes by: from now on
 // it holds only the last keep bytes, to within one chunk, and a reader that
 // needs more gets [BodyLagged]. A trimmed body is never whole. For objects that
