@@ -71,6 +71,7 @@ func TestParseDirectivesMalformed(t *testing.T) {
 		{"a semicolon after the lifetime", []string{"max-age=30; public"}, Directives{MaxAge: badDelta}},
 		{"a semicolon before must-revalidate", []string{"max-age=30; must-revalidate; x"},
 			Directives{MaxAge: badDelta, MustRevalidate: true}},
+		{"a semicolon before proxy-revalidate", []string{"x; Proxy-Revalidate"}, Directives{ProxyRevalidate: true}},
 		{"other members are not harmed", []string{"public; x, max-age=60"}, Directives{MaxAge: delta(60)}},
 		{"negative", []string{"max-age=-5"}, Directives{MaxAge: badDelta}},
 		{"single quotes", []string{"max-age='60'"}, Directives{MaxAge: badDelta}},

@@ -124,6 +124,7 @@ func TestRangeApplies(t *testing.T) {
 		{"no Last-Modified", fields(date), []string{at(-3000)}, false},
 		{"two lines", fields(`ETag: "a"`), []string{`"a"`, `"a"`}, false},
 		{"empty", fields(`ETag: "a"`), []string{""}, false},
+		{"no date", fields(lm, date), []string{"yesterday"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
