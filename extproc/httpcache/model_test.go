@@ -42,24 +42,26 @@ func drawScene(t *rapid.T) scene {
 // expect is RFC 9111 §3, §3.5, §4, §4.1, §4.2 read once more, as plainly as it
 // can be written.
 func (s *scene) expect() outcome {
-	known := s.status != 599
-	heuristic := s.status == 200 || s.status == 404
-	validator := s.etag || s.modifiedBefore >= 0
+	heuristic := s.status == 200 || s.status == 404 || s.public
 	switch {
-	case slices.Contains([]int{206, 304, 416, 429}, s.status):
+	case s.unstorable(), s.vary == "*", s.vary == "foo" && s.firstFoo != s.secondFoo:
 		return notCached
-	case s.mustUnderstand && !known, s.noStore && !s.mustUnderstand, s.private:
-		return notCached
-	case s.authorization && !s.public && !s.mustRevalidate && s.sMaxAge < 0:
-		return notCached
-	case s.vary == "*", s.vary == "foo" && s.firstFoo != s.secondFoo:
-		return notCached
-	case !s.noCache && s.lifetime(heuristic || s.public) > 10*(max(s.age, 0)+s.pause):
+	case !s.noCache && s.lifetime(heuristic) > 10*(max(s.age, 0)+s.pause):
 		return cached
-	case validator:
+	case s.etag, s.modifiedBefore >= 0:
 		return validated
 	}
 	return notCached
+}
+
+func (s *scene) unstorable() bool {
+	switch {
+	case slices.Contains([]int{206, 304, 416, 429}, s.status):
+		return true
+	case s.mustUnderstand && s.status == 599, s.noStore && !s.mustUnderstand, s.private:
+		return true
+	}
+	return s.authorization && !s.public && !s.mustRevalidate && s.sMaxAge < 0
 }
 
 // lifetime is in tenths of a second, for the tenth that is heuristic.
