@@ -245,3 +245,22 @@ func BenchmarkCheck(b *testing.B) {
 		})
 	}
 }
+
+// TestNameStampedAgainIsNotTheOldest: the bound folds the name that was stamped
+// longest ago.
+func TestNameStampedAgainIsNotTheOldest(t *testing.T) {
+	t.Parallel()
+	s := NewStamps(2)
+	for _, tag := range []string{"a", "b", "a", "c"} { // folds b, stamped at 2
+		s.Add(ByTag, "shop", tag, Hard, time.Time{})
+	}
+	if v := s.Check(shopEntry(2)); v != Valid {
+		t.Errorf("an entry that nothing names, born at the folded stamp: verdict %d, want Valid", v)
+	}
+	if v := s.Check(shopEntry(1)); v != Refused {
+		t.Errorf("an entry born before the folded stamp: verdict %d, want Refused", v)
+	}
+	if got := s.Stats(); got.Folded != 1 || got.Stamps != 2 || got.Position != 4 {
+		t.Errorf("stats are %+v", got)
+	}
+}

@@ -54,11 +54,11 @@ type Change struct {
 
 // Insert returns the variants of a resource after e was stored, without changing
 // the list it is given. An entry whose fetch began before an invalidation that
-// the stored one's fetch has seen does not replace it: it is left out.
+// the stored one's fetch has seen does not replace that: it is left out.
 func Insert(variants []*Entry, e *Entry, maxVariants int, now time.Time) Change {
 	maxVariants = max(maxVariants, 1)
 	c := Change{Kept: make([]*Entry, 0, min(len(variants)+1, maxVariants))}
-	if e.Useful(now) && !outlived(variants, e) {
+	if e.Useful(now) && !outlived(variants, e, now) {
 		c.Kept = append(c.Kept, e)
 	}
 	for _, old := range variants {
@@ -76,9 +76,9 @@ func Insert(variants []*Entry, e *Entry, maxVariants int, now time.Time) Change 
 	return c
 }
 
-func outlived(variants []*Entry, e *Entry) bool {
+func outlived(variants []*Entry, e *Entry, now time.Time) bool {
 	for _, old := range variants {
-		if old.Birth > e.Birth && old.SameVariant(e) {
+		if old.Birth > e.Birth && old.SameVariant(e) && old.Useful(now) {
 			return true
 		}
 	}

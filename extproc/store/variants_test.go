@@ -83,6 +83,8 @@ func TestInsert(t *testing.T) {
 			[4][]string{{"e"}, nil, {"dead"}, {"new gzip", "br", "old"}}},
 		{"outlived", variant("e", "br", time.Minute, 4), 16,
 			[4][]string{{"new gzip", "br", "old"}, nil, {"dead"}, nil}},
+		{"nothing useless outlives", variant("e", "dead", time.Minute, 4), 16,
+			[4][]string{{"e", "new gzip", "br", "old"}, nil, {"dead"}, nil}},
 		{"useless on arrival", variant("e", "br", 0, 5), 16,
 			[4][]string{{"new gzip", "old"}, {"br"}, {"dead"}, nil}},
 	} {

@@ -102,3 +102,56 @@ func TestEvictionWorkIsBounded(t *testing.T) {
 		t.Errorf("one eviction passed over nodes with %d visits", got)
 	}
 }
+
+// scanUntilEvicted puts one-time keys until n entries were evicted for room.
+func scanUntilEvicted(t *testing.T, m *Memory, name string, n uint64) {
+	t.Helper()
+	from := m.Stats().Evicted.Capacity
+	for i := 0; m.Stats().Evicted.Capacity < from+n; i++ {
+		mustPut(t, m, storetest.Entry(fmt.Sprintf("/%s/%d", name, i), kibibyte()), storetest.Epoch())
+	}
+}
+
+// TestVisitedKeySurvivesItsFirstTurn: one hit in the small queue is enough.
+func TestVisitedKeySurvivesItsFirstTurn(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Limit: room(100)})
+	fetch(t, m, "/visited")
+	fetch(t, m, "/unvisited")
+	fetch(t, m, "/visited")
+	mustPut(t, m, storetest.Entry("/visited", kibibyte()), storetest.Epoch()) // a refresh loses no visits
+	scanUntilEvicted(t, m, "scan", 200)
+	if has(t, m, "/unvisited", storetest.Epoch()) || !has(t, m, "/visited", storetest.Epoch()) {
+		t.Error("a scan took the key that was visited, or left the one that was not")
+	}
+}
+
+// TestVisitedKeyHasAnotherTurnInMain: among keys that were all admitted to main,
+// those that are still asked for outlive the others.
+func TestVisitedKeyHasAnotherTurnInMain(t *testing.T) {
+	t.Parallel()
+	const capacity = 100
+	m := New(Options{Limit: room(capacity)})
+	for i := range capacity {
+		fetch(t, m, fmt.Sprintf("/old/%d", i))
+		fetch(t, m, fmt.Sprintf("/old/%d", i))
+	}
+	scanUntilEvicted(t, m, "scan", 1) // passes over all and moves them to main
+	missed := 0
+	for round := range 40 {
+		for i := capacity / 2; i < capacity; i++ { // the younger half is still in use
+			if !fetch(t, m, fmt.Sprintf("/old/%d", i)) {
+				missed++
+			}
+		}
+		for i := range 2 { // what comes twice pushes into main
+			path := fmt.Sprintf("/new/%d/%d", round, i)
+			fetch(t, m, path)
+			fetch(t, m, path)
+		}
+		scanUntilEvicted(t, m, fmt.Sprint("scan", round), 3)
+	}
+	if missed > 0 {
+		t.Errorf("keys in use were missed %d times", missed)
+	}
+}

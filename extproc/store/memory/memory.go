@@ -99,17 +99,17 @@ func (m *Memory) Delete(_ context.Context, key *cachepolicy.Key) error {
 // is accounted for stays within the limit all the while, and readers find either
 // the old node or the new one. The caller holds mu.
 func (m *Memory) replace(key *cachepolicy.Key, old *node, entries []*store.Entry) {
+	n := newNode(entries)
+	for n.size > m.limit && len(entries) > 0 { // the variants alone are too many
+		entries = entries[:len(entries)-1]
+		m.stats.Evicted.Capacity++
+		n = newNode(entries)
+	}
 	if len(entries) == 0 {
 		if old != nil {
 			m.drop(old)
 		}
 		return
-	}
-	n := newNode(entries)
-	for n.size > m.limit && len(entries) > 1 {
-		entries = entries[:len(entries)-1]
-		m.stats.Evicted.Capacity++
-		n = newNode(entries)
 	}
 	var in *queue
 	if old != nil {

@@ -33,7 +33,7 @@ const nodeSize = int64(unsafe.Sizeof(node{})) + 32
 
 func newNode(entries []*store.Entry) *node {
 	n := &node{size: nodeSize}
-	n.one[0] = entries[0]
+	copy(n.one[:], entries)
 	if len(entries) > 1 {
 		n.many = &entries
 		n.size += int64(unsafe.Sizeof(entries)) + int64(cap(entries))*int64(unsafe.Sizeof(entries[0]))

@@ -10,15 +10,20 @@ import (
 // ErrCursor refuses a cursor that no Page returned.
 var ErrCursor = errors.New("malformed cursor")
 
+// MaxPage bounds the limit of [Memory.Page].
+const MaxPage = 1000
+
 // Page lists entries in an order of no meaning: all variants of the keys after
-// the cursor, "" for the first, until there are limit or a few more. It returns
-// the cursor of the next page, or "" at the end. Entries that are there during
-// the whole of a listing are listed once; others may be or not. No lock is taken.
+// the cursor, "" for the first, until there are limit (1 to MaxPage) or a few
+// more. It returns the cursor of the next page, or "" at the end. Entries that are
+// there during the whole of a listing are listed once; others may be or not. No
+// lock is taken.
 func (m *Memory) Page(after string, limit int) (entries []*store.Entry, next string, err error) {
 	from, err := parseCursor(after)
 	if err != nil {
 		return nil, "", err
 	}
+	limit = min(max(limit, 1), MaxPage)
 	t := m.table.Load()
 	begin := int(from >> t.shift)
 	for i := begin; i < len(t.slots); i++ {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/store/storetest"
 )
 
@@ -53,6 +55,55 @@ func TestPageListsEachEntryOnce(t *testing.T) {
 	}
 	if _, _, err := m.Page("no cursor", 1); !errors.Is(err, ErrCursor) {
 		t.Errorf("Page with a made-up cursor: %v", err)
+	}
+}
+
+// TestPageAcrossTables: a listing goes on in a larger or smaller table where it
+// stopped in the one before, also among keys that wrapped around its end.
+func TestPageAcrossTables(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Limit: 64 << 20})
+	var want []string
+	put := func(e *store.Entry) {
+		mustPut(t, m, e, storetest.Epoch())
+		want = append(want, e.URI)
+	}
+	for i := range 30 {
+		e := storetest.Entry(fmt.Sprintf("/wraps/%03d", i), "x")
+		binary.LittleEndian.PutUint64(e.Key.Hash[:], ^uint64(0)-uint64(i)<<51)
+		put(e)
+	}
+	for i := range 300 {
+		put(storetest.Entry(fmt.Sprintf("/spread/%03d", i), "x"))
+	}
+	slices.Sort(want)
+	tables := []*table{m.table.Load(), newTable(5000), newTable(700)}
+	for i := range tables[0].slots {
+		if n := tables[0].slots[i].Load(); n != nil {
+			tables[1].set(n, 1)
+			tables[2].set(n, 1)
+		}
+	}
+	for limit := 1; limit < 12; limit++ {
+		var got []string
+		for after, i := "", limit; ; i++ {
+			m.table.Store(tables[i%len(tables)])
+			page, next, err := m.Page(after, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range page {
+				got = append(got, e.URI)
+			}
+			if next == "" {
+				break
+			}
+			after = next
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pages of %d (-want +got):\n%s", limit, diff)
+		}
 	}
 }
 
