@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -100,11 +101,7 @@ func (a added) covers(c Covered) bool {
 	case ByAll:
 		return true
 	case ByTag:
-		for _, tag := range c.Tags {
-			if tag == a.value {
-				return true
-			}
-		}
+		return slices.Contains(c.Tags, a.value)
 	}
 	return false
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -81,7 +82,7 @@ func NewBody(known int64) *Body {
 func WholeBody(p []byte) *Body {
 	b := &Body{}
 	if len(p) > 0 {
-		b.one[0] = p[:len(p):len(p)]
+		b.one[0] = slices.Clip(p)
 		b.chunks = b.one[:1]
 	}
 	b.length.Store(int64(len(p)))
@@ -188,7 +189,7 @@ func (b *Body) Next(i int) (chunk []byte, state BodyState, changed <-chan struct
 			g.seen = max(g.seen, i+1)
 		}
 		c := b.chunks[i-first]
-		return c[:len(c):len(c)], BodyOpen, nil
+		return slices.Clip(c), BodyOpen, nil
 	case state == BodyOpen:
 		if g.changed == nil {
 			g.changed = make(chan struct{})
@@ -217,7 +218,7 @@ func (b *Body) Bytes(off, n int64) iter.Seq[[]byte] {
 			}
 			part := c[off:min(size, off+min(n, size))]
 			off, n = 0, n-int64(len(part))
-			if !yield(part[:len(part):len(part)]) {
+			if !yield(slices.Clip(part)) {
 				return
 			}
 		}

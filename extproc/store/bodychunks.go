@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // fill copies a prefix of p behind the last byte and returns its length, > 0.
 // The caller holds mu.
 func (b *Body) fill(p []byte) int {
@@ -18,7 +20,7 @@ func (b *Body) fill(p []byte) int {
 	default: // a reader has: go on behind it, in the same buffer
 		c := b.chunks[last]
 		n = min(cap(c)-len(c), len(p))
-		b.chunks[last] = c[:len(c):len(c)]
+		b.chunks[last] = slices.Clip(c)
 		b.chunks = append(b.chunks, append(c[len(c):], p[:n]...))
 	}
 	g.held += int64(n)
@@ -105,7 +107,7 @@ func (b *Body) repack(from int) {
 
 // size returns the bytes that a whole body occupies: struct, table and buffers.
 func (b *Body) size() int64 {
-	n := int64(bodySize)
+	n := bodySize
 	if cap(b.chunks) > 1 {
 		n += allocSize(int64(cap(b.chunks)) * sliceSize)
 	}

@@ -9,10 +9,10 @@ import (
 func TestAllocSize(t *testing.T) {
 	t.Parallel()
 	for n := 1; n < 200_000; n += 1 + n/50 {
-		real := float64(cap(append([]byte(nil), make([]byte, n)...)))
+		given := float64(cap(append([]byte(nil), make([]byte, n)...)))
 		got := float64(allocSize(int64(n)))
-		if off := math.Abs(got-real) / real; n > 24 && off > 0.13 || int(got) < n {
-			t.Errorf("allocSize(%d) = %v, the allocator gives %v", n, got, real)
+		if off := math.Abs(got-given) / given; n > 24 && off > 0.13 || int(got) < n {
+			t.Errorf("allocSize(%d) = %v, the allocator gives %v", n, got, given)
 		}
 	}
 	if got := allocSize(0); got != 0 {
