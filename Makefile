@@ -65,9 +65,9 @@ test-unit: ## Run the unit and scenario tests with the race detector
 	go test -race -timeout 10m $(UNIT_PACKAGES)
 
 .PHONY: test-e2e
-test-e2e: ## Run the tests against real Envoy (and real Redis and the like)
+test-e2e: ## Run the tests against real Envoy and the like (RACE=1: weir with the race detector)
 	@.ci/tools
-	go test -count=1 -p 1 -timeout 20m ./e2e/...
+	WEIR_E2E_RACE=$(RACE) go test -count=1 -p 1 -timeout 20m ./e2e/...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
