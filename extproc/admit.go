@@ -126,10 +126,14 @@ func newEntry(f *fetched, v *httpcache.StoreVerdict, life cachepolicy.Lifetime) 
 }
 
 // keptFields are the fields that are kept: without Envoy's own, which are about
-// the fetch and which Envoy lets nobody else set.
+// the fetch and which Envoy lets nobody else set, and without a Content-Length
+// that is none, which Envoy would pass on.
 func keptFields(f *fetched, v *httpcache.StoreVerdict) httpcache.Fields {
 	kept := httpcache.WithDate(httpcache.StorableFields(f.resp, v.Directives, f.rules), f.now)
-	return slices.DeleteFunc(kept, func(f httpcache.Field) bool { return strings.HasPrefix(f.Name, "x-envoy-") })
+	unknown := contentLength(f.resp.Header) < 0
+	return slices.DeleteFunc(kept, func(f httpcache.Field) bool {
+		return strings.HasPrefix(f.Name, "x-envoy-") || unknown && f.Name == "content-length"
+	})
 }
 
 // unsendable reports whether Envoy would not take a field back: one character
@@ -169,7 +173,7 @@ func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
 
 // contentLength returns the stated length, or -1.
 func contentLength(h httpcache.Fields) int64 {
-	s := h.Get("content-length")
+	s, _ := h.Joined("content-length")
 	if s == "" || len(s) > 18 {
 		return -1
 	}

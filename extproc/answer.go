@@ -138,11 +138,15 @@ func (m *machine) sendWhole(a wire.Answer, parts iter.Seq[[]byte], o metrics.Out
 	m.emit(effect{op: opClose})
 }
 
-// answerError answers with an error of weir's own.
-func (m *machine) answerError(status int, o metrics.Outcome) {
+// answerError answers with an error of weir's own. Unless the request was
+// collapsed with one that failed, it never went forward.
+func (m *machine) answerError(status int, o metrics.Outcome, reason httpcache.Reason) {
 	m.count(o)
 	m.state = stateDone
-	s := httpcache.CacheStatus{Fwd: m.why.fwd, Detail: string(m.why.detail), Collapsed: m.collapsed}
+	s := httpcache.CacheStatus{Detail: string(reason)}
+	if m.collapsed {
+		s.Fwd, s.Collapsed = m.why.fwd, true
+	}
 	header := httpcache.Fields{
 		{Name: "content-type", Value: "text/plain; charset=utf-8"},
 		{Name: "cache-control", Value: "no-store"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/wire"
@@ -121,11 +122,11 @@ func (c *conversation) perform() {
 		case opPublish:
 			c.filled = e.entry
 		case opAppend:
-			c.append(e.body)
+			e.reason = c.append(e.body)
 		case opBreak, opAbandon:
 			c.filled = nil
 		case opCommit:
-			c.commit()
+			e.reason = c.commit()
 		case opFreshen:
 			c.stored = prepare(e.entry)
 		case opDelete:
@@ -141,28 +142,34 @@ func (c *conversation) perform() {
 	c.rules.settled(c)
 }
 
-func (c *conversation) append(p []byte) {
+// append copies a chunk; the reason is why nothing more is copied.
+func (c *conversation) append(p []byte) httpcache.Reason {
 	if c.filled == nil {
-		return
+		return "nothing is copied any more"
 	}
 	if c.filled.Body.Len()+int64(len(p)) > c.m.policy.Storage.MaxObjectSize {
 		c.filled.Body.Break(errTooLarge)
 		c.filled, c.rules.leads = nil, false
 		c.m.onCopyOver()
-		return
+		return "more than storage.maxObjectSize, given up"
 	}
 	_ = c.filled.Body.Append(p) // fails only once the body has ended
+	return ""
 }
 
-func (c *conversation) commit() {
-	if c.filled == nil {
-		return
-	}
-	c.filled.Body.End()
-	if c.filled.Body.Whole() {
-		c.stored = prepare(c.filled)
-	}
+// commit ends the body and stores it; the reason is why it is not stored.
+func (c *conversation) commit() httpcache.Reason {
+	e := c.filled
 	c.filled = nil
+	if e == nil {
+		return "given up before"
+	}
+	e.Body.End()
+	if !e.Body.Whole() {
+		return "incomplete"
+	}
+	c.stored = prepare(e)
+	return ""
 }
 
 // over reports whether nothing more will come of the stream.

@@ -86,8 +86,15 @@ func describeFill(e *effect) string {
 		}
 		return "begin to store; not shared: the followers go to the origin"
 	case opAppend:
-		return fmt.Sprintf("copy %d bytes", len(e.body))
+		s := fmt.Sprintf("copy %d bytes", len(e.body))
+		if e.reason != "" {
+			s += ": " + string(e.reason)
+		}
+		return s
 	case opCommit:
+		if e.reason != "" {
+			return "store nothing: " + string(e.reason)
+		}
 		return "store " + describeEntry(e.entry)
 	case opFreshen:
 		return "freshen what is stored: " + describeEntry(e.entry)

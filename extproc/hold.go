@@ -91,7 +91,7 @@ func (m *machine) waitedTooLong(now time.Time) {
 			return
 		}
 	case cachepolicy.OnTimeoutUnavailable:
-		m.answerError(504, metrics.OutcomeUnavailable)
+		m.answerError(504, metrics.OutcomeUnavailable, reasonWaitedTooLong)
 		return
 	}
 	m.why.detail = reasonWaitedTooLong
@@ -155,7 +155,7 @@ func (m *machine) onFetchFailed(now time.Time) {
 		m.serveStored(metrics.OutcomeStaleIfError, now)
 		return
 	}
-	m.answerError(503, metrics.OutcomeUnavailable)
+	m.answerError(503, metrics.OutcomeUnavailable, reasonOriginFailed)
 }
 
 // onReplyDuringHold meets Envoy's own answer (its idle timeout ran out) while

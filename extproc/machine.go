@@ -137,6 +137,9 @@ func (m *machine) onMessage(msg *wire.Message, now time.Time) {
 		m.onCopied(msg)
 	default:
 		switch {
+		case m.state == stateOrigin && (msg.Kind == wire.KindRequestBody || msg.Kind == wire.KindRequestTrailers):
+			// A filter with request_body_mode STREAMED or BUFFERED wants every chunk acknowledged.
+			m.send(wire.Ack(msg.Kind))
 		case msg.Kind != wire.KindResponseHeaders:
 			m.onUnexpected(msg)
 		case m.waits():

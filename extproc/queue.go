@@ -43,11 +43,10 @@ func (m *machine) onAdmit(t turn, now time.Time) {
 // overflow answers a request for which the origin has no room: stale if there is
 // a copy that may stand in, else 503. Whoever follows it gets the same.
 func (m *machine) overflow(now time.Time) {
-	m.why.detail = reasonOverflow
 	m.giveUp(reasonOverflow)
 	if m.policy.OriginLimits.OnOverflow == cachepolicy.OnOverflowStale && m.mayServeStale(now) {
 		m.serveStored(metrics.OutcomeStaleOverflow, now)
 		return
 	}
-	m.answerError(503, metrics.OutcomeUnavailable)
+	m.answerError(503, metrics.OutcomeUnavailable, reasonOverflow)
 }

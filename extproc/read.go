@@ -155,7 +155,7 @@ func (m *machine) onTryLead(won bool, outcome metrics.Outcome, now time.Time) {
 // fetch brings the request to the origin, alone or coalesced with others.
 func (m *machine) fetch(now time.Time) {
 	if m.policy.Mode != cachepolicy.ModeShadow && httpcache.OnlyIfCached(&m.req, &m.rules) {
-		m.answerError(504, metrics.OutcomeOnlyIfCached)
+		m.answerError(504, metrics.OutcomeOnlyIfCached, reasonOnlyIfCached)
 		return
 	}
 	switch {

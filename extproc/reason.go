@@ -11,6 +11,7 @@ const (
 	reasonWaitedTooLong     httpcache.Reason = "waited-too-long"
 	reasonNotShareable      httpcache.Reason = "not-shareable"
 	reasonStoredByAnother   httpcache.Reason = "stored-by-another"
+	reasonOnlyIfCached      httpcache.Reason = "only-if-cached"
 	reasonInvalidField      httpcache.Reason = "invalid-field"
 	reasonOriginFailed      httpcache.Reason = "origin-failed"
 	reasonLocalReply        httpcache.Reason = "local-reply"

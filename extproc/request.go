@@ -27,29 +27,26 @@ func (m *machine) onRequestHeaders(msg *wire.Message, now time.Time) {
 		return
 	}
 	m.rules = requestRules(m.policy, &m.req)
+	passBy, reason := httpcache.CheckRequest(&m.req, &m.rules)
 	switch {
 	case httpcache.Tunnels(&m.req):
 		m.pass(metrics.OutcomeBypassRequest)
-		return
 	case httpcache.IsUnsafe(msg.Method):
 		m.watch(now, forward{fwd: httpcache.FwdMethod})
-		return
-	case !msg.EndOfStream:
-		// A GET with a body: the body is in no key (cases: fat GET).
+	case reason == httpcache.ReasonMethod:
+		m.pass(metrics.OutcomeBypassMethod)
+	case passBy || !msg.EndOfStream: // the body of a GET is in no key (cases: fat GET)
 		m.pass(metrics.OutcomeBypassRequest)
-		return
+	default:
+		m.lookUp()
 	}
-	if passBy, reason := httpcache.CheckRequest(&m.req, &m.rules); passBy {
-		if reason == httpcache.ReasonMethod {
-			m.pass(metrics.OutcomeBypassMethod)
-			return
-		}
-		m.pass(metrics.OutcomeBypassRequest)
-		return
-	}
+}
+
+// lookUp asks the store for the request's key.
+func (m *machine) lookUp() {
 	m.credentials = httpcache.CarriesCredentials(&m.req, &m.rules)
 	m.key = cachepolicy.BuildKey(&m.policy.Key, cachepolicy.KeyInput{
-		Scope: m.binding.Scope, Scheme: msg.Scheme, Authority: msg.Authority, Path: msg.Path,
+		Scope: m.binding.Scope, Scheme: m.req.Scheme, Authority: m.req.Authority, Path: m.req.Path,
 		Header: m.req.Header.Joined,
 	})
 	m.state = stateLookup
@@ -71,6 +68,9 @@ func (m *machine) modeUsable(msg *wire.Message) bool {
 	c := msg.Config
 	if c.ResponseBody >= wire.BodyFullDuplex || c.BodyWithoutWaiting {
 		return false
+	}
+	if c.RequestBody >= wire.BodyFullDuplex && !msg.EndOfStream {
+		return false // the request's body wants to be echoed
 	}
 	m.canStream = c.RequestBody == wire.BodyNone || c.RequestBody == wire.BodyFullDuplex
 	return true

@@ -120,35 +120,47 @@ func (r *rules) reply(c *conversation, reply *wire.Reply) {
 		r.extension(c, p.OverrideMessageTimeout.AsDuration())
 		return
 	}
-	want := map[wire.Kind]bool{}
+	kind := replyTo(p)
 	switch answer := p.Response.(type) {
 	case *extprocv3.ProcessingResponse_RequestHeaders:
-		want[wire.KindRequestHeaders] = true
-		if c.m.state == stateOrigin && c.m.role != roleWatch && httpcache.OnlyIfCached(&c.m.req, &c.m.rules) {
+		if c.m.state == stateOrigin && !httpcache.IsUnsafe(c.m.req.Method) && !c.m.policyShadows() &&
+			httpcache.OnlyIfCached(&c.m.req, &c.m.rules) {
 			r.breach("a request that says only-if-cached goes to the origin")
 		}
 	case *extprocv3.ProcessingResponse_ResponseHeaders:
-		want[wire.KindResponseHeaders] = true
 		r.replaced(c, answer.ResponseHeaders.GetResponse())
-	case *extprocv3.ProcessingResponse_RequestBody:
-		want[wire.KindRequestBody] = true
-	case *extprocv3.ProcessingResponse_ResponseBody:
-		want[wire.KindResponseBody] = true
-	case *extprocv3.ProcessingResponse_RequestTrailers:
-		want[wire.KindRequestTrailers] = true
-	case *extprocv3.ProcessingResponse_ResponseTrailers:
-		want[wire.KindResponseTrailers] = true
 	case *extprocv3.ProcessingResponse_ImmediateResponse:
-		want[wire.KindRequestHeaders], want[wire.KindResponseHeaders] = true, true
+		if r.waits == wire.KindResponseHeaders {
+			kind = wire.KindResponseHeaders
+		}
 		r.immediate(c, answer.ImmediateResponse)
 	case *extprocv3.ProcessingResponse_StreamedImmediateResponse:
-		want[wire.KindRequestHeaders] = true
 		r.streamed(c, answer.StreamedImmediateResponse.GetHeadersResponse())
 	}
-	if !want[r.waits] {
+	if kind == wire.KindNone || kind != r.waits {
 		r.breach("%T, but Envoy waits for an answer to %s", p.Response, r.waits)
 	}
 	r.waits = wire.KindNone
+}
+
+// replyTo is the kind of message that a reply answers.
+func replyTo(p *extprocv3.ProcessingResponse) wire.Kind {
+	switch p.Response.(type) {
+	case *extprocv3.ProcessingResponse_RequestHeaders, *extprocv3.ProcessingResponse_ImmediateResponse,
+		*extprocv3.ProcessingResponse_StreamedImmediateResponse:
+		return wire.KindRequestHeaders
+	case *extprocv3.ProcessingResponse_ResponseHeaders:
+		return wire.KindResponseHeaders
+	case *extprocv3.ProcessingResponse_RequestBody:
+		return wire.KindRequestBody
+	case *extprocv3.ProcessingResponse_ResponseBody:
+		return wire.KindResponseBody
+	case *extprocv3.ProcessingResponse_RequestTrailers:
+		return wire.KindRequestTrailers
+	case *extprocv3.ProcessingResponse_ResponseTrailers:
+		return wire.KindResponseTrailers
+	}
+	return wire.KindNone
 }
 
 func (r *rules) extension(c *conversation, d time.Duration) {
@@ -189,9 +201,13 @@ func (r *rules) streamed(c *conversation, h *extprocv3.HttpHeaders) {
 	r.clean(fields)
 }
 
+func (m *machine) policyShadows() bool {
+	return m.policy != nil && m.policy.Mode == cachepolicy.ModeShadow
+}
+
 // answered: a policy that only watches answers nothing.
 func (r *rules) answered(c *conversation) {
-	if c.m.policy.Mode == cachepolicy.ModeShadow {
+	if c.m.policyShadows() {
 		r.breach("an answer of weir's own in mode Shadow")
 	}
 }
