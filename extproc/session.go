@@ -181,6 +181,8 @@ func (s *session) perform() error {
 	s.m.out = s.m.out[:0]
 	if s.m.waits() {
 		s.holdBegins()
+	} else { // a request that was in the queue may have had its turn at once
+		s.holdEnds()
 	}
 	return nil
 }
