@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"net/http"
@@ -251,3 +252,35 @@ func (e *edge) settles() {
 		e.t.Errorf("outcomes that Cache-Status told, and that were counted (-told +counted):\n%s", diff)
 	}
 }
+
+// answer is a response that a client reads step by step.
+type answer struct {
+	e    *edge
+	conn net.Conn
+	resp *http.Response
+	got  []byte
+}
+
+// begin sends a request and reads the response's head and the first n bytes of its body.
+func (e *edge) begin(req *http.Request, n int) *answer {
+	e.t.Helper()
+	a := &answer{e: e, conn: e.send(req)}
+	resp, err := http.ReadResponse(bufio.NewReader(a.conn), req)
+	if err != nil {
+		e.t.Fatalf("read the response's head: %v", err)
+	}
+	a.resp, a.got = resp, make([]byte, n)
+	if _, err := io.ReadFull(resp.Body, a.got); err != nil {
+		e.t.Fatalf("read the first %d bytes of a response with status %d: %v", n, resp.StatusCode, err)
+	}
+	return a
+}
+
+// rest reads what is left. The error says that the response broke off.
+func (a *answer) rest() ([]byte, error) {
+	more, err := io.ReadAll(a.resp.Body)
+	return append(a.got, more...), err
+}
+
+// hangUp closes the client's connection.
+func (a *answer) hangUp() { a.e.hangUp(a.conn) }
