@@ -106,8 +106,18 @@ func withoutDefaultPort(scheme, authority string) string {
 	return authority
 }
 
-// appendTarget appends path and query with its length, less the parameters that
-// the rules leave out. A query of which nothing remains is no query.
+// Target returns path and query less the parameters that the rules leave out: the
+// part of the target that is in the key. A query of which nothing remains is no
+// query.
+func (q *QueryRules) Target(target string) string {
+	path, query, ok := strings.Cut(target, "?")
+	if !ok || q.keepsAll() {
+		return target
+	}
+	return string(q.appendKept(make([]byte, 0, len(target)), path, query))
+}
+
+// appendTarget appends what Target returns with its length.
 func (q *QueryRules) appendTarget(b []byte, target string) []byte {
 	path, query, ok := strings.Cut(target, "?")
 	if !ok || q.keepsAll() {
@@ -116,6 +126,11 @@ func (q *QueryRules) appendTarget(b []byte, target string) []byte {
 	// The length comes first but is known last: write it behind, then turn the
 	// two around.
 	start := len(b)
+	return insertLength(q.appendKept(b, path, query), start)
+}
+
+// appendKept appends the path and the parameters of the query that are in the key.
+func (q *QueryRules) appendKept(b []byte, path, query string) []byte {
 	b = append(b, path...)
 	separator := byte('?')
 	for more := true; more; {
@@ -126,7 +141,7 @@ func (q *QueryRules) appendTarget(b []byte, target string) []byte {
 			separator = '&'
 		}
 	}
-	return insertLength(b, start)
+	return b
 }
 
 // insertLength puts the length of b[start:] before it.

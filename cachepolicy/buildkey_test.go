@@ -278,3 +278,49 @@ func TestCanonicalIsStable(t *testing.T) {
 		t.Errorf("hash of the rules %q, want %q", rules.Hash, want)
 	}
 }
+
+// TestTarget: the target is what of it is in the key: two that the rules take for one have one key.
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	const (
+		exclude = `{query: {names: [{type: Prefix, value: utm_}, {value: fbclid}]}}`
+		include = `{query: {mode: Include, names: [{value: id}]}}`
+	)
+	tests := []struct{ rules, target, want string }{
+		{`{}`, "/p?b=1&utm_a=2", "/p?b=1&utm_a=2"},
+		{exclude, "/p", "/p"},
+		{exclude, "/p?", "/p?"},
+		{exclude, "/p?utm_a=2", "/p"},
+		{exclude, "/p?b=1&utm_a=2&c&fbclid=3", "/p?b=1&c"},
+		{exclude, "/p?utm_a=2;b=1", "/p?utm_a=2;b=1"},
+		{exclude, "*", "*"},
+		{include, "/p?b=1&id=2&id=3", "/p?id=2&id=3"},
+	}
+	for _, tt := range tests {
+		rules := keyRules(t, tt.rules)
+		if got := rules.Query.Target(tt.target); got != tt.want {
+			t.Errorf("%s under %s: %q, want %q", tt.target, tt.rules, got, tt.want)
+		}
+		a, b := request{scheme: "https", host: "a.test", path: tt.target}, request{scheme: "https", host: "a.test"}
+		b.path = tt.want
+		if a.key(rules) != b.key(rules) {
+			t.Errorf("%s and %s have two keys under %s", tt.target, tt.want, tt.rules)
+		}
+	}
+}
+
+// TestQueryRulesString: rules that differ read differently.
+func TestQueryRulesString(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, text := range []string{
+		`{}`, `{query: {mode: Include}}`, `{query: {names: [{value: a}]}}`, `{query: {names: [{value: a}, {value: b}]}}`,
+		`{query: {names: [{type: Prefix, value: a}]}}`, `{query: {mode: Include, names: [{value: a}]}}`,
+	} {
+		s := keyRules(t, text).Query.String()
+		if other, twice := seen[s]; twice {
+			t.Errorf("%s and %s both read %s", text, other, s)
+		}
+		seen[s] = text
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
@@ -46,6 +47,15 @@ func (m *NameMatcher) Matches(name string) bool {
 type QueryRules struct {
 	Mode  QueryMode
 	Names []NameMatcher
+}
+
+// String returns the rules in a form in which no two that differ are alike.
+func (q *QueryRules) String() string {
+	b := []byte(q.Mode)
+	for _, n := range q.Names {
+		b = strconv.AppendQuote(append(append(append(b, ' '), n.Type...), ' '), n.Value)
+	}
+	return string(b)
 }
 
 // keepsAll reports whether the rules leave every query as it is.

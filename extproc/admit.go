@@ -107,7 +107,7 @@ func newEntry(f *fetched, v *httpcache.StoreVerdict, life cachepolicy.Lifetime) 
 	p := f.binding.Policy
 	vary := httpcache.ParseVary(f.resp.Header)
 	e := &store.Entry{
-		Key: *f.key, URI: uriOf(f.req), Vary: vary, VaryValues: vary.Select(f.req.Header),
+		Key: *f.key, URI: ResourceOf(&p.Key, f.req), Vary: vary, VaryValues: vary.Select(f.req.Header),
 		Status: f.resp.Status, Header: keptFields(f, v),
 		ResponseTime: f.now, InitialAge: httpcache.InitialAge(f.resp, f.asked, f.now),
 		Lifetime:       cachepolicy.Jitter(life.TTL, p.JitterPercent, 1-f.draw),

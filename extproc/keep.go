@@ -65,7 +65,8 @@ func (s *Service) refused(j *job, birth uint64) bool {
 	if birth >= s.opts.Stamps.Position() {
 		return false
 	}
-	p, uri := j.binding.Policy, uriOf(&j.req)
+	p := j.binding.Policy
+	uri := ResourceOf(&p.Key, &j.req)
 	return s.opts.Stamps.Check(fleet.Covered{
 		Birth: birth, URI: uri, Host: hostOf(uri), Policy: p.String(), Namespace: p.Namespace,
 	}) == fleet.Refused
@@ -132,6 +133,6 @@ func (s *Service) dropped(ctx context.Context, e *store.Entry, now time.Time) {
 // invalidated stamps what an unsafe request made invalid (RFC 9111 §4.4).
 func (s *Service) invalidated(targets []httpcache.Target, namespace string, now time.Time) {
 	for _, t := range targets {
-		s.opts.Stamps.Add(fleet.ByURL, namespace, t.String(), fleet.Hard, now)
+		s.InvalidateURL(namespace, t, fleet.Hard, now)
 	}
 }

@@ -47,16 +47,17 @@ type Options struct {
 // Service is the ext_proc service. Create it with New; it is safe for
 // concurrent use.
 type Service struct {
-	opts    Options
-	facts   facts
-	flights *flight.Group
-	states  sync.Map // policy name → *policyState
-	backoff *refill.Backoff
-	refills atomic.Int64   // detached fetches that run or wait for their turn
-	running sync.WaitGroup // of them
-	ctx     context.Context
-	stop    context.CancelFunc
-	once    onceNotes
+	opts      Options
+	facts     facts
+	flights   *flight.Group
+	states    sync.Map // policy name → *policyState
+	resources resources
+	backoff   *refill.Backoff
+	refills   atomic.Int64   // detached fetches that run or wait for their turn
+	running   sync.WaitGroup // of them
+	ctx       context.Context
+	stop      context.CancelFunc
+	once      onceNotes
 }
 
 // New returns a Service. Close it when its gRPC server has stopped.
@@ -104,7 +105,7 @@ func (s *Service) process(stream grpc.ServerStream) error {
 
 // bind finds the policy of a stream (design §2: metadata, then route name).
 func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy.Binding {
-	set := s.opts.Policies()
+	set := s.policies()
 	if set == nil {
 		return nil
 	}

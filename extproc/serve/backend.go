@@ -115,7 +115,8 @@ func (b *backend) Invalidate(_ context.Context, r admin.InvalidateRequest) (admi
 	if !ok || !okMode {
 		return admin.InvalidateResult{}, admin.BadRequest("", "by %q, mode %q", r.By, r.Mode)
 	}
-	value := r.Value
+	value, now := r.Value, time.Now()
+	var position uint64
 	switch kind {
 	case fleet.ByURL:
 		u, err := url.Parse(r.Value)
@@ -123,14 +124,16 @@ func (b *backend) Invalidate(_ context.Context, r admin.InvalidateRequest) (admi
 			return admin.InvalidateResult{}, admin.BadRequest("", "%s", err)
 		}
 		req := admin.RequestOf(http.MethodGet, u, nil)
-		value = httpcache.TargetOf(&req).String()
+		position = b.service.InvalidateURL(r.Namespace, httpcache.TargetOf(&req), mode, now)
 	case fleet.ByPolicy:
 		value = r.Namespace + "/" + r.Value
 	case fleet.ByNamespace:
 		value = r.Namespace
 	case fleet.ByTag, fleet.ByHost, fleet.ByAll:
 	}
-	position := b.stamps.Add(kind, r.Namespace, value, mode, time.Now())
+	if kind != fleet.ByURL {
+		position = b.stamps.Add(kind, r.Namespace, value, mode, now)
+	}
 	return admin.InvalidateResult{InvalidateRequest: r, Position: position, Covers: "this process only"}, nil
 }
 

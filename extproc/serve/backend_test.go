@@ -76,7 +76,7 @@ func (b *backend) put(t *testing.T, target string, change func(*store.Entry)) {
 	e := &store.Entry{
 		Key: cachepolicy.BuildKey(&binding.Policy.Key, cachepolicy.KeyInput{Scope: binding.Scope, Scheme: req.Scheme,
 			Authority: req.Authority, Path: req.Path, Header: req.Header.Joined}),
-		URI: httpcache.TargetOf(&req).String(), Status: 200, Body: body, ResponseTime: now,
+		URI: extproc.ResourceOf(&binding.Policy.Key, &req), Status: 200, Body: body, ResponseTime: now,
 		Lifetime: time.Minute, Policy: "shop/catalog", Tags: []string{"p7"},
 	}
 	if change != nil {
@@ -93,7 +93,7 @@ func (b *backend) decision(t *testing.T, target string) extproc.Decision {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := b.Explain(t.Context(), admin.ExplainRequest{Method: "GET", URL: u})
+	x, err := b.Explain(t.Context(), admin.ExplainRequest{Method: "GET", URL: u, Policy: "shop/catalog"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,6 +260,43 @@ func TestBackendInvalidate(t *testing.T) {
 		}
 		if got := b.decision(t, other); got != tt.wantOther {
 			t.Errorf("%+v: %s is %s, want %s", tt.request, other, got, tt.wantOther)
+		}
+	}
+}
+
+// TestBackendInvalidateURLByKeyRules: a URL is invalidated in the form in which each policy knows it: without the
+// query parameters that are in no key, whichever of the two names them.
+func TestBackendInvalidateURLByKeyRules(t *testing.T) {
+	t.Parallel()
+	const rules = "  key: {query: {mode: Exclude, names: [{type: Prefix, value: utm_}]}}\n"
+	other := strings.NewReplacer("name: catalog", "name: blog", "namespace: shop", "namespace: blog",
+		"name: products", "name: posts").Replace(catalog)
+	tests := []struct {
+		stored, invalidated, namespace string
+		want                           extproc.Decision
+	}{
+		{"http://shop.example/p?utm_a=1", "http://shop.example/p", "shop", "Fetch"},
+		{"http://shop.example/p?utm_a=1", "http://shop.example/p?utm_b=2", "shop", "Fetch"},
+		{"http://shop.example/p?id=1&utm_a=1", "http://shop.example/p?utm_b=2&id=1", "shop", "Fetch"},
+		{"http://shop.example/p?utm_a=1", "http://shop.example/p?utm_b=2", "", "Fetch"},
+		{"http://shop.example/p", "http://shop.example/p?utm_b=2", "shop", "Fetch"},
+		{"http://shop.example/p?id=1&utm_a=1", "http://shop.example/p?id=2", "shop", "Serve"},
+		{"http://shop.example/p?utm_a=1", "http://shop.example/p?utm_b=2", "blog", "Serve"},
+	}
+	for _, tt := range tests {
+		b, _, err := assembled(t, map[string]string{"shop.yaml": catalog + rules, "blog.yaml": other}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.put(t, tt.stored, nil)
+		_, err = b.Invalidate(t.Context(), admin.InvalidateRequest{
+			By: "Url", Value: tt.invalidated, Namespace: tt.namespace, Mode: "Hard"})
+		if err != nil {
+			t.Errorf("%s: %v", tt.invalidated, err)
+		}
+		if got := b.decision(t, tt.stored); got != tt.want {
+			t.Errorf("%s invalidated in namespace %q: %s is %s, want %s",
+				tt.invalidated, tt.namespace, tt.stored, got, tt.want)
 		}
 	}
 }

@@ -1,0 +1,120 @@
+package extproc
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/fleet"
+	"github.com/weirproxy/weir/extproc/httpcache"
+)
+
+// ResourceOf returns the URI by which the answer to a request is known under a
+// policy's key rules: the target URI (RFC 9110 §7.1) without the query parameters
+// that are in no key. Entries carry it and invalidations name it, so that a URL
+// covers what was filled by any other that the rules take for the same.
+func ResourceOf(rules *cachepolicy.KeyRules, req *httpcache.Request) string {
+	t := httpcache.TargetOf(req)
+	t.Path = rules.Query.Target(t.Path)
+	return t.String()
+}
+
+// maxRetired bounds the query rules that are remembered after the last policy
+// that had them is gone.
+const maxRetired = 256
+
+// resources knows by which query rules entries may have been stored: those of the
+// policies in use, and, since a policy that was taken away or changed may come
+// back to what is still stored, those of the policies before. The zero value is
+// ready. Safe for concurrent use.
+type resources struct {
+	learned atomic.Pointer[cachepolicy.Set] // the set that inUse is of
+
+	mu      sync.RWMutex
+	inUse   map[queryRulesID]*cachepolicy.QueryRules
+	retired []retiredRules // oldest first
+}
+
+// queryRulesID tells query rules apart: a namespace and QueryRules.String.
+type queryRulesID struct{ namespace, rules string }
+
+type retiredRules struct {
+	id    queryRulesID
+	rules *cachepolicy.QueryRules
+}
+
+// learn takes note of a set before anything is stored by it. forget is called for
+// the namespace of rules that are over the bound: nothing stored by them may be
+// served any more.
+func (r *resources) learn(set *cachepolicy.Set, forget func(namespace string)) {
+	if set == nil || r.learned.Load() == set {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inUse := make(map[queryRulesID]*cachepolicy.QueryRules)
+	for b := range set.Bindings() {
+		q := &b.Policy.Key.Query
+		inUse[queryRulesID{b.Policy.Namespace, q.String()}] = q
+	}
+	for id, q := range r.inUse {
+		r.retired = append(r.retired, retiredRules{id, q})
+	}
+	r.retired = slices.DeleteFunc(r.retired, func(old retiredRules) bool { return inUse[old.id] != nil })
+	for ; len(r.retired) > maxRetired; r.retired = r.retired[1:] {
+		forget(r.retired[0].id.namespace)
+	}
+	r.inUse = inUse
+	r.learned.Store(set)
+}
+
+// stamp calls add with each form in which a policy of the namespace, or, if that
+// is empty, of any, may know the target. No rules are learned meanwhile: what is
+// stored by rules that come later was fetched later.
+func (r *resources) stamp(namespace string, t httpcache.Target, add func(uri string)) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	forms := make(map[string]bool)
+	note := func(id queryRulesID, q *cachepolicy.QueryRules) {
+		if namespace == "" || namespace == id.namespace {
+			known := t
+			known.Path = q.Target(t.Path)
+			forms[known.String()] = true
+		}
+	}
+	for id, q := range r.inUse {
+		note(id, q)
+	}
+	for _, old := range r.retired {
+		note(old.id, old.rules)
+	}
+	if len(forms) == 0 {
+		forms[t.String()] = true
+	}
+	for _, uri := range slices.Sorted(maps.Keys(forms)) {
+		add(uri)
+	}
+}
+
+// policies returns the set in use, which what is stored from now on may be by.
+func (s *Service) policies() *cachepolicy.Set {
+	set := s.opts.Policies()
+	s.resources.learn(set, func(namespace string) {
+		s.opts.Stamps.Add(fleet.ByNamespace, namespace, namespace, fleet.Hard, time.Now())
+	})
+	return set
+}
+
+// InvalidateURL stamps a URL in a namespace, empty for all, in each form in which
+// a policy there may know it: without the query parameters that are in no key. It
+// returns the position of the last stamp.
+func (s *Service) InvalidateURL(namespace string, t httpcache.Target, mode fleet.Mode, now time.Time) (at uint64) {
+	s.policies()
+	s.resources.stamp(namespace, t, func(uri string) {
+		at = s.opts.Stamps.Add(fleet.ByURL, namespace, uri, mode, now)
+	})
+	return at
+}
