@@ -91,8 +91,12 @@ func parseRangeSpec(spec string, size int64) (r ByteRange, satisfiable, ok bool)
 	return ByteRange{start, end - start + 1}, true, true
 }
 
-// parsePosition parses a string of digits; what is too large counts as the
-// largest.
+// maxPosition stands for all positions beyond it. Ten times as much is still an
+// int64.
+const maxPosition = 1 << 59
+
+// parsePosition parses a string of digits; what is too large counts as
+// maxPosition.
 func parsePosition(s string) (int64, bool) {
 	if s == "" {
 		return 0, false
@@ -102,11 +106,7 @@ func parsePosition(s string) (int64, bool) {
 		if s[i] < '0' || s[i] > '9' {
 			return 0, false
 		}
-		if n > (1<<62)/10 {
-			n = 1 << 62
-			continue
-		}
-		n = n*10 + int64(s[i]-'0')
+		n = min(n*10+int64(s[i]-'0'), maxPosition)
 	}
 	return n, true
 }

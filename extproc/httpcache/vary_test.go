@@ -130,3 +130,14 @@ func TestSameVariantOfBrokenEntry(t *testing.T) {
 		t.Error("an entry with fewer values than names matches")
 	}
 }
+
+// Fields that are no list keep the whitespace beside a comma (RFC 9110 §5.5).
+func TestSameVariantSingletons(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"user-agent", "cookie", "authorization", "proxy-authorization", "referer", "date",
+		"if-modified-since", "if-unmodified-since", "if-range"} {
+		values := Vary{Names: []string{name}}.Select(Fields{{name, "Mon, 30"}})
+		wantEqual(t, name, SameVariant([]string{name}, values, Fields{{name, "Mon,30"}}), false)
+		wantEqual(t, name, SameVariant([]string{name}, values, Fields{{name, " Mon, 30 "}}), true)
+	}
+}
