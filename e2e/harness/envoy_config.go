@@ -27,12 +27,17 @@ type EnvoyOptions struct {
 	// FiltersBefore and FiltersAfter are HTTP filters around ext_proc on the edge, each a YAML mapping.
 	FiltersBefore, FiltersAfter []string
 
-	// MessageTimeout and MaxMessageTimeout are those of the ext_proc filter; 0 is 1 s and 60 s.
+	// MessageTimeout and MaxMessageTimeout are those of the ext_proc filter; 0 is 1 s and 60 s. A MaxMessageTimeout
+	// below 0 is left out of the configuration: Envoy grants no extension.
 	MessageTimeout, MaxMessageTimeout time.Duration
 	// StreamIdleTimeout is the HTTP connection manager's; 0 is 300 s.
 	StreamIdleTimeout time.Duration
 	// AllowCustomMethods lets methods through that HTTP/1.1 does not define, which Envoy refuses otherwise.
 	AllowCustomMethods bool
+	// Upgrades are the protocols that clients may switch to ("websocket"); none by default, as in Envoy.
+	Upgrades []string
+	// OriginHTTP2 speaks HTTP/2 to the origin, as gRPC wants it.
+	OriginHTTP2 bool
 	// FailClosed answers 500 when weir fails, where the default lets traffic flow.
 	FailClosed bool
 	// ProcessingMode replaces the filter's processing_mode, a YAML flow mapping.
