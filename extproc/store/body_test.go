@@ -268,28 +268,6 @@ func TestBodyModel(t *testing.T) {
 	})
 }
 
-// TestBodyManyReaders lets readers race with the writer, a trim and the end.
-func TestBodyManyReaders(t *testing.T) {
-	t.Parallel()
-	b := NewBody(-1)
-	content := []byte(strings.Repeat("stampede", 40_000))
-	var wg sync.WaitGroup
-	for range 64 {
-		wg.Go(func() {
-			if got, state := tail(b); state != BodyWhole || !bytes.Equal(got, content) {
-				t.Errorf("a reader got %d bytes and state %d", len(got), state)
-			}
-		})
-	}
-	for part := range slices.Chunk(content, 1000) {
-		if err := b.Append(part); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.End()
-	wg.Wait()
-}
-
 // BenchmarkBodyTailers is the cost of one append of 16 KiB to a body that many
 // readers tail, until the last of them has it.
 func BenchmarkBodyTailers(b *testing.B) {

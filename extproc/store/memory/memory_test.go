@@ -243,3 +243,21 @@ func TestKeysWithOneHash(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldPerPayload guards what an entry costs, as accounted; BenchmarkHeld shows
+// that the account is what the heap holds.
+func TestHeldPerPayload(t *testing.T) {
+	t.Parallel()
+	for size, limit := range map[int]float64{1 << 10: 1.78, 64 << 10: 1.14, 1 << 20: 1.01} {
+		m := New(Options{Limit: 64 << 20})
+		var sent int64
+		for i := range 10 {
+			e := response(fmt.Sprintf("/products/%08d?page=2", i), size)
+			sent += payload(e)
+			mustPut(t, m, e, storetest.Epoch())
+		}
+		if ratio := float64(m.Stats().Bytes) / float64(sent); ratio > limit {
+			t.Errorf("bodies of %d bytes: %.3f bytes held for each of payload, want at most %.2f", size, ratio, limit)
+		}
+	}
+}
