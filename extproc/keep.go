@@ -31,19 +31,12 @@ func (s *Service) lookup(ctx context.Context, m *machine) found {
 		f.soft = true
 	default:
 	}
-	f.beta = beta(m.policy)
-	if now := time.Now(); f.soft || !isFresh(r.Entry, now) {
+	now := time.Now()
+	f.beta = s.beta(m.policy, &m.key, r.Entry, now)
+	if f.soft || !isFresh(r.Entry, now) {
 		f.failing = s.backoff.Waiting(string(flight.VariantID(&m.key, r.Vary.Names, r.Vary.Select(m.req.Header))), now)
 	}
 	return f
-}
-
-// beta is the weight of the early-refresh draw under a policy.
-func beta(p *cachepolicy.Policy) float64 {
-	if p.XFetch.Mode == cachepolicy.XFetchOff {
-		return 0
-	}
-	return p.XFetch.Beta
 }
 
 func coveredEntry(p *cachepolicy.Policy, e *store.Entry) fleet.Covered {

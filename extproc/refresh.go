@@ -77,26 +77,8 @@ const maxRefillWait = 30 * time.Second
 func (s *Service) admitRefill(ctx context.Context, j *job) (*refill.Slot, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxRefillWait)
 	defer cancel()
-	if wait, ok := s.opts.Ramp.Reserve(time.Now(), maxRefillWait); !ok {
-		return nil, refill.ErrQueueFull
-	} else if err := sleep(ctx, wait); err != nil {
-		return nil, err
-	}
-	return s.state(j.binding.Policy).limiter.Acquire(ctx, 0)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	now := time.Now()
+	return s.limiter(j.binding.Policy, &j.req, now).Acquire(ctx, s.rate(&j.key, now))
 }
 
 // runRefill makes one detached fetch and stores what it brings.

@@ -15,6 +15,7 @@ import (
 	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/flight"
 	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/popularity"
 	"github.com/weirproxy/weir/extproc/refill"
 	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/wire"
@@ -40,8 +41,14 @@ type Options struct {
 	// MessageTimeout and MaxMessageTimeout are what Envoy's filter is configured
 	// with; MaxMessageTimeout 0 says that it grants no extension.
 	MessageTimeout, MaxMessageTimeout time.Duration
-	// Ramp spreads fetches after a cold start; nil does not.
-	Ramp *refill.Ramp
+	// Ramp spreads each policy's fetches after a cold start and after an
+	// invalidation of very much; the zero value does not.
+	Ramp refill.RampOptions
+	// Popularity counts reads; nil: a sketch of default size.
+	Popularity *popularity.Sketch
+	// Draw returns a number uniform in (0, 1] and is safe for concurrent use;
+	// math/rand/v2 if nil.
+	Draw func() float64
 }
 
 // Service is the ext_proc service. Create it with New; it is safe for
@@ -62,13 +69,19 @@ type Service struct {
 
 // New returns a Service. Close it when its gRPC server has stopped.
 func New(o Options) *Service {
+	if o.Popularity == nil {
+		o.Popularity = popularity.New(popularity.Options{}, time.Now())
+	}
+	if o.Draw == nil {
+		o.Draw = func() float64 { return 1 - rand.Float64() }
+	}
 	s := &Service{opts: o, backoff: refill.NewBackoff(refill.BackoffOptions{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.facts = facts{
 		messageTimeout: o.MessageTimeout, maxMessageTimeout: o.MaxMessageTimeout,
 		refill:   func(scheme string) bool { return o.Fetcher != nil && o.Fetcher.Possible(scheme) },
 		position: o.Stamps.Position,
-		draw:     func() float64 { return 1 - rand.Float64() },
+		draw:     o.Draw,
 	}
 	s.flights = flight.New(flight.Options{TakeOver: s.takeOver})
 	return s
@@ -117,32 +130,6 @@ func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy
 	}
 	b, _ := set.Find(name, msg.RouteName)
 	return b
-}
-
-// policyState is what a policy has at work in this process. It outlives changes
-// of the policy.
-type policyState struct {
-	waiters atomic.Int64 // requests that follow a flight
-	limiter *refill.Limiter
-	budget  *refill.Budget
-	applied atomic.Pointer[cachepolicy.Policy] // whose limits are in force
-}
-
-// retriesPerSecond bounds, per policy, the fetches of keys that failed before.
-const retriesPerSecond = 10
-
-// state returns the state of a policy, with the limits it has now.
-func (s *Service) state(p *cachepolicy.Policy) *policyState {
-	v, ok := s.states.Load(p.String())
-	if !ok {
-		l := refill.NewLimiter(p.OriginLimits.MaxConcurrentFetches, p.OriginLimits.MaxQueue)
-		v, _ = s.states.LoadOrStore(p.String(), &policyState{limiter: l, budget: refill.NewBudget(retriesPerSecond)})
-	}
-	st := v.(*policyState)
-	if st.applied.Load() != p && st.applied.Swap(p) != p {
-		st.limiter.SetLimits(p.OriginLimits.MaxConcurrentFetches, p.OriginLimits.MaxQueue)
-	}
-	return st
 }
 
 // limits are what a request brings to a flight.

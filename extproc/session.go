@@ -194,7 +194,9 @@ func (s *session) do(e *effect) error {
 	case opClose:
 		return errClosed
 	case opLookup:
-		s.m.onLookup(s.svc.lookup(s.stream.Context(), &s.m), time.Now())
+		f := s.svc.lookup(s.stream.Context(), &s.m)
+		s.svc.touch(&s.m, f.Vary, time.Now())
+		s.m.onLookup(f, time.Now())
 	case opJoin, opJoinRefill:
 		s.join(e)
 	case opTryLead:
@@ -295,7 +297,8 @@ func (s *session) join(e *effect) {
 
 // admit asks for a turn at the origin.
 func (s *session) admit() {
-	slot, err := s.svc.state(s.m.policy).limiter.Enqueue(0)
+	now := time.Now()
+	slot, err := s.svc.limiter(s.m.policy, &s.m.req, now).Enqueue(s.svc.rate(&s.m.key, now))
 	if err != nil {
 		s.m.onAdmit(turnFull, time.Now())
 		return

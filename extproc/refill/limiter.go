@@ -5,17 +5,21 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // ErrQueueFull says that as many fetches run and wait as a policy's originLimits
 // allow.
 var ErrQueueFull = errors.New("refill: originLimits are used up")
 
-// Limiter admits fetches of one policy: so many at a time, so many more in a
-// queue, the most popular first. Leads, refills and followers that waited too
-// long take their slots from the same one. It is safe for concurrent use.
+// Limiter admits fetches of one policy: so many at a time, while a ramp lasts so
+// many a second, so many more in a queue, the most popular first. Leads, refills
+// and followers that waited too long take their slots from the same one. It is
+// safe for concurrent use.
 type Limiter struct {
 	mu         sync.Mutex
+	ramp       *Ramp
+	due        *time.Timer // grants what the ramp lets through next; nil: not needed yet
 	maxRunning int
 	maxQueue   int
 	running    int
@@ -30,11 +34,13 @@ type Limiter struct {
 type LimiterStats struct {
 	Running, Queued  int
 	Granted, Refused uint64 // ever
+	// Rate is how many fetches a second the ramp lets through; 0: it lets all.
+	Rate float64
 }
 
-// NewLimiter returns a Limiter; see SetLimits.
-func NewLimiter(maxRunning, maxQueue int) *Limiter {
-	l := &Limiter{}
+// NewLimiter returns a Limiter; see SetLimits. A nil ramp holds nothing back.
+func NewLimiter(maxRunning, maxQueue int, ramp *Ramp) *Limiter {
+	l := &Limiter{ramp: ramp}
 	l.SetLimits(maxRunning, maxQueue)
 	return l
 }
@@ -69,16 +75,11 @@ const (
 	slotReleased
 )
 
-// TryAcquire returns a slot that may be used at once, or false: it neither waits
-// nor goes before those who do.
-func (l *Limiter) TryAcquire() (*Slot, bool) {
+// Restart begins the ramp anew: the cache is cold again.
+func (l *Limiter) Restart(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running >= l.maxRunning {
-		l.refused++
-		return nil, false
-	}
-	return l.admit(0), true
+	l.ramp.Restart(now)
 }
 
 // Enqueue returns a slot whose Granted channel is closed when it may be used: at
@@ -87,15 +88,16 @@ func (l *Limiter) TryAcquire() (*Slot, bool) {
 func (l *Limiter) Enqueue(popularity float64) (*Slot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running < l.maxRunning {
-		return l.admit(popularity), nil
-	}
-	if len(l.queue) >= l.maxQueue {
+	l.sequence++
+	s := &Slot{limiter: l, popularity: popularity, sequence: l.sequence, granted: make(chan struct{})}
+	heap.Push(&l.queue, s)
+	l.grant()
+	if s.state == slotQueued && len(l.queue) > l.maxQueue {
+		heap.Remove(&l.queue, s.index)
+		s.state = slotReleased
 		l.refused++
 		return nil, ErrQueueFull
 	}
-	s := l.newSlot(popularity)
-	heap.Push(&l.queue, s)
 	return s, nil
 }
 
@@ -137,34 +139,38 @@ func (s *Slot) Release() {
 func (l *Limiter) Stats() LimiterStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return LimiterStats{Running: l.running, Queued: len(l.queue), Granted: l.granted, Refused: l.refused}
-}
-
-// grant fills free slots from the queue; the caller holds mu. So the queue is
-// empty whenever a slot is free, and who finds a free one overtakes nobody.
-func (l *Limiter) grant() {
-	for l.running < l.maxRunning && len(l.queue) > 0 {
-		l.start(heap.Pop(&l.queue).(*Slot))
+	return LimiterStats{
+		Running: l.running, Queued: len(l.queue), Granted: l.granted, Refused: l.refused, Rate: l.ramp.Rate(time.Now()),
 	}
 }
 
-// admit returns a running slot; the caller holds mu.
-func (l *Limiter) admit(popularity float64) *Slot {
-	s := l.newSlot(popularity)
-	l.start(s)
-	return s
+// grant fills free slots from the queue, as fast as the ramp lets it; the caller
+// holds mu. So nobody waits while a slot is free and the ramp has room.
+func (l *Limiter) grant() {
+	for l.running < l.maxRunning && len(l.queue) > 0 {
+		if wait := l.ramp.Take(time.Now()); wait > 0 {
+			l.grantIn(wait)
+			return
+		}
+		s := heap.Pop(&l.queue).(*Slot)
+		s.state = slotRunning
+		l.running++
+		l.granted++
+		close(s.granted)
+	}
 }
 
-func (l *Limiter) start(s *Slot) {
-	s.state = slotRunning
-	l.running++
-	l.granted++
-	close(s.granted)
-}
-
-func (l *Limiter) newSlot(popularity float64) *Slot {
-	l.sequence++
-	return &Slot{limiter: l, popularity: popularity, sequence: l.sequence, granted: make(chan struct{})}
+// grantIn sees that grant is called again; the caller holds mu.
+func (l *Limiter) grantIn(wait time.Duration) {
+	if l.due != nil {
+		l.due.Reset(wait)
+		return
+	}
+	l.due = time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.grant()
+	})
 }
 
 // slotQueue is a heap with the most popular slot on top, the earliest of equals.

@@ -41,17 +41,10 @@ func wantLimiter(t *testing.T, l *Limiter, running, queued int) {
 
 func TestLimiterBounds(t *testing.T) {
 	t.Parallel()
-	l := NewLimiter(2, 1)
-	a, ok := l.TryAcquire()
-	if !ok || !granted(a) {
-		t.Fatal("a free slot is refused")
-	}
-	b := mustQueue(t, l, 0)
-	if !granted(b) {
+	l := NewLimiter(2, 1, nil)
+	a, b := mustQueue(t, l, 0), mustQueue(t, l, 0)
+	if !granted(a) || !granted(b) {
 		t.Error("a free slot has to be waited for")
-	}
-	if _, ok := l.TryAcquire(); ok {
-		t.Error("TryAcquire beyond the bound")
 	}
 	c := mustQueue(t, l, 0)
 	if granted(c) {
@@ -70,14 +63,14 @@ func TestLimiterBounds(t *testing.T) {
 	b.Release()
 	c.Release()
 	wantLimiter(t, l, 0, 0)
-	if s := l.Stats(); s.Granted != 3 || s.Refused != 2 {
-		t.Errorf("%d granted, %d refused; want 3, 2", s.Granted, s.Refused)
+	if s := l.Stats(); s.Granted != 3 || s.Refused != 1 {
+		t.Errorf("%d granted, %d refused; want 3, 1", s.Granted, s.Refused)
 	}
 }
 
 func TestLimiterOrder(t *testing.T) {
 	t.Parallel()
-	l := NewLimiter(1, 100)
+	l := NewLimiter(1, 100, nil)
 	running := mustQueue(t, l, 0)
 	type place struct {
 		popularity float64
@@ -108,11 +101,8 @@ func TestLimiterOrder(t *testing.T) {
 
 func TestLimiterSetLimits(t *testing.T) {
 	t.Parallel()
-	l := NewLimiter(0, -1) // at least one, and no queue
-	a, ok := l.TryAcquire()
-	if !ok {
-		t.Fatal("no slot at all")
-	}
+	l := NewLimiter(0, -1, nil) // at least one, and no queue
+	a := mustQueue(t, l, 0)
 	if _, err := l.Enqueue(0); !errors.Is(err, ErrQueueFull) {
 		t.Errorf("without a queue: %v", err)
 	}
@@ -140,7 +130,7 @@ func TestLimiterSetLimits(t *testing.T) {
 func TestAcquireWaitsNoLongerThanItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLimiter(1, 1)
+		l := NewLimiter(1, 1, nil)
 		a, err := l.Acquire(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -173,9 +163,9 @@ func TestLimiterModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &limiterModel{limit: rapid.IntRange(1, 4).Draw(t, "limit"), queue: rapid.IntRange(0, 4).Draw(t, "queue")}
-		m.l = NewLimiter(m.limit, m.queue)
+		m.l = NewLimiter(m.limit, m.queue, nil)
 		t.Repeat(map[string]func(*rapid.T){
-			"enqueue": m.enqueue, "try": m.try, "release": m.release, "": m.check,
+			"enqueue": m.enqueue, "release": m.release, "": m.check,
 		})
 	})
 }
@@ -192,14 +182,6 @@ func (m *limiterModel) enqueue(t *rapid.T) {
 		m.waiting = append(m.waiting, s)
 	} else if len(m.running) < m.limit || len(m.waiting) < m.queue {
 		t.Fatal("refused below the bounds")
-	}
-}
-
-func (m *limiterModel) try(t *rapid.T) {
-	if s, ok := m.l.TryAcquire(); ok {
-		m.running = append(m.running, s)
-	} else if len(m.running) < m.limit {
-		t.Fatal("refused below the bound")
 	}
 }
 
@@ -246,7 +228,7 @@ func comesBefore(a, b *Slot) bool {
 
 func TestLimiterStress(t *testing.T) {
 	t.Parallel()
-	l := NewLimiter(3, 8)
+	l := NewLimiter(3, 8, nil)
 	var running atomic.Int64
 	var all sync.WaitGroup
 	for range 16 {
