@@ -180,8 +180,14 @@ func (e *edge) status() status {
 // outcomes are the values of weir_requests_total that are not zero, by outcome.
 func (e *edge) outcomes() map[string]int {
 	e.t.Helper()
+	return e.outcomesSince(nil)
+}
+
+// outcomesSince are what the outcomes gained after an earlier reading.
+func (e *edge) outcomesSince(before harness.Metrics) map[string]int {
+	e.t.Helper()
 	counted := make(map[string]int)
-	for series, value := range e.weir.Metrics().Since(nil, "weir_requests_total") {
+	for series, value := range e.weir.Metrics().Since(before, "weir_requests_total") {
 		name := strings.TrimSuffix(strings.TrimPrefix(series, `weir_requests_total{outcome="`), `"}`)
 		counted[name] = int(value)
 	}
@@ -191,8 +197,14 @@ func (e *edge) outcomes() map[string]int {
 // wantOutcomes checks how all requests so far ended.
 func (e *edge) wantOutcomes(want map[string]int) {
 	e.t.Helper()
-	if diff := cmp.Diff(want, e.outcomes()); diff != "" {
-		e.t.Errorf("weir_requests_total (-want +got):\n%s", diff)
+	e.wantOutcomesSince(nil, "all", want)
+}
+
+// wantOutcomesSince checks how the requests after an earlier reading ended.
+func (e *edge) wantOutcomesSince(before harness.Metrics, what string, want map[string]int) {
+	e.t.Helper()
+	if diff := cmp.Diff(want, e.outcomesSince(before)); diff != "" {
+		e.t.Errorf("%s: weir_requests_total (-want +got):\n%s", what, diff)
 	}
 }
 
