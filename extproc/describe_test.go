@@ -12,6 +12,9 @@ import (
 func (c *conversation) describe() string {
 	var b strings.Builder
 	for i := range c.done {
+		if c.done[i].op == opFill { // fills_test.go
+			continue
+		}
 		writeWrapped(&b, chance(c.describeEffect(&c.done[i])))
 	}
 	for _, breach := range c.rules.breaches {

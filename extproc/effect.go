@@ -63,6 +63,8 @@ const (
 	opTail
 	// opStream answers with the head in reply, then with parts, and ends the stream.
 	opStream
+	// opFill counts a fetch that ended without a body to store, once.
+	opFill
 	// opOutcome counts the request, once.
 	opOutcome
 	// opNote counts a remarkable event.
@@ -82,8 +84,14 @@ type effect struct {
 	reason  httpcache.Reason
 	targets []httpcache.Target
 	parts   iter.Seq[[]byte]
+	fill    metrics.FillResult
 	outcome metrics.Outcome
 	note    note
+}
+
+// speaks reports whether the effect is something to be said on the stream.
+func (e *effect) speaks() bool {
+	return e.op == opSend || e.op == opTail || e.op == opStream || e.op == opClose
 }
 
 // note is a remarkable event that is no outcome.

@@ -24,6 +24,7 @@ type fill struct {
 	entry  *store.Entry
 	shared bool // followers have the head
 	grown  bool // outgrew maxObjectSize; only passed along
+	ended  bool // how it ended was counted
 	// wanted is set where the answer serves one request and is not stored.
 	wanted func() bool
 }
@@ -62,7 +63,7 @@ func (f *fill) append(p []byte, now time.Time) bool {
 	}
 	limit := f.job.binding.Policy.Storage.MaxObjectSize
 	if !f.grown && f.entry.Body.Len()+int64(len(p)) > limit {
-		f.svc.opts.Metrics.Fill(metrics.FillTooLarge)
+		f.ends(metrics.FillTooLarge)
 		if !f.shared || !f.lead.Outgrown() {
 			f.drop(errTooLarge)
 			return false
@@ -75,7 +76,7 @@ func (f *fill) append(p []byte, now time.Time) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, flight.ErrEnded):
-		f.entry = nil
+		f.overtaken()
 	default:
 		f.drop(err)
 	}
@@ -96,21 +97,22 @@ func (f *fill) commit(ctx context.Context, now time.Time) {
 	if e == nil {
 		return
 	}
-	f.entry = nil
 	if f.shared {
 		if err := f.lead.End(); err != nil {
+			f.overtaken()
 			return
 		}
 	} else {
 		e.Body.End()
 	}
+	f.entry = nil
 	switch {
 	case f.grown, f.wanted != nil: // not to be stored
 	case !e.Body.Whole():
-		f.svc.opts.Metrics.Fill(metrics.FillIncomplete)
+		f.ends(metrics.FillIncomplete)
 	default:
 		f.svc.put(ctx, e, f.job.binding.Policy.Storage.MaxVariants, now)
-		f.svc.opts.Metrics.Fill(metrics.FillStored)
+		f.ends(metrics.FillStored)
 	}
 	f.lead.Finish()
 }
@@ -121,8 +123,8 @@ func (f *fill) abandon() {
 	if f.entry == nil {
 		return
 	}
-	f.svc.opts.Metrics.Fill(metrics.FillIncomplete)
 	if f.shared {
+		f.ends(metrics.FillIncomplete)
 		f.entry = nil
 		f.lead.Abandon()
 		return
@@ -130,8 +132,28 @@ func (f *fill) abandon() {
 	f.drop(flight.ErrAbandoned)
 }
 
+// overtaken: another fetch has made the body whole, or it broke for all.
+func (f *fill) overtaken() {
+	if f.entry.Body.Whole() {
+		f.ends(metrics.FillRedundant)
+	}
+	f.ends(metrics.FillIncomplete)
+	f.entry = nil
+}
+
+// ends counts how the fill ended, by what came first. An answer that was never to
+// be stored is no fill.
+func (f *fill) ends(r metrics.FillResult) {
+	if f.ended || f.wanted != nil {
+		return
+	}
+	f.ended = true
+	f.svc.opts.Metrics.Fill(r)
+}
+
 // drop gives the answer up: its readers see it break.
 func (f *fill) drop(err error) {
+	f.ends(metrics.FillIncomplete)
 	e := f.entry
 	f.entry = nil
 	if f.shared {

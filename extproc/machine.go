@@ -91,6 +91,7 @@ type machine struct {
 	validators httpcache.Fields // ours, that were added to the request
 	asked      time.Time        // when the request went on
 	birth      uint64           // the invalidation position then
+	fetching   bool             // the answer may be stored, and is not there yet
 	pending    *pending         // an answer that waits for the right to be stored
 	filling    *store.Entry
 	copied     bool // a body message came: the mode override works
@@ -114,6 +115,15 @@ func (m *machine) count(o metrics.Outcome) {
 	}
 	m.counted = true
 	m.emit(effect{op: opOutcome, outcome: o})
+}
+
+// fetchEnds counts a fetch of which no body is copied.
+func (m *machine) fetchEnds(r metrics.FillResult) {
+	if !m.fetching {
+		return
+	}
+	m.fetching = false
+	m.emit(effect{op: opFill, fill: r})
 }
 
 // pass lets Envoy carry on without us.
@@ -180,6 +190,7 @@ func (m *machine) onCopied(msg *wire.Message) {
 // a body, a second request. Whatever is under way is given up, Envoy carries on.
 func (m *machine) onUnexpected(msg *wire.Message) {
 	m.giveUp(reasonProtocol)
+	m.fetchEnds(metrics.FillFailed)
 	if msg.Kind != wire.KindNone {
 		m.send(wire.Ack(msg.Kind))
 	}
@@ -201,6 +212,7 @@ func (m *machine) onEnd(clean bool) {
 	default:
 		m.giveUp(reasonClientGone)
 	}
+	m.fetchEnds(metrics.FillIncomplete)
 	m.count(metrics.OutcomeCanceled)
 	m.state = stateDone
 }

@@ -108,6 +108,7 @@ type sink struct {
 	asked      time.Time
 	birth      uint64
 	fill       fill
+	filling    bool // fill counts how the fetch ends
 	result     metrics.RefillResult
 	settled    bool // the answer's head decided everything
 }
@@ -120,7 +121,11 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 		unreachable: k.svc.opts.Fetcher.MadeByEnvoy(status, fields),
 		stored:      k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
 	}
+	if !f.unreachable {
+		k.svc.opts.Metrics.Fetched(at.Sub(k.asked))
+	}
 	if k.resume != nil && k.lead.Resume(status, fields) {
+		k.filling = true
 		k.fill.resume(k.svc, k.lead, k.job, k.resume)
 		return true
 	}
@@ -137,6 +142,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 		k.settled, k.result = true, metrics.RefillFailed
 		k.lead.Fail(a.reason)
 	case a.entry != nil:
+		k.filling = true
 		k.fill.begin(k.svc, k.lead, k.job, a.entry, a.share, a.reason)
 		return true
 	default:
@@ -235,6 +241,21 @@ func (k *sink) end(err error) {
 	default:
 	}
 	k.svc.opts.Metrics.Refill(k.result)
+	if !k.filling {
+		k.svc.opts.Metrics.Fill(k.fillResult())
+	}
+}
+
+// fillResult is how a fetch ended of which no body was to be stored.
+func (k *sink) fillResult() metrics.FillResult {
+	switch k.result {
+	case metrics.RefillNotModified:
+		return metrics.FillNotModified
+	case metrics.RefillUncacheable:
+		return metrics.FillUncacheable
+	default:
+		return metrics.FillFailed
+	}
 }
 
 // refilled reports whether a request is one of our own detached fetches, coming

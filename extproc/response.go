@@ -20,6 +20,7 @@ const maxReplaceBody = 8 << 20
 // conditions are then answered here.
 func (m *machine) goOn(r role, now time.Time) {
 	m.role, m.asked, m.birth, m.state = r, now, m.facts.position(), stateOrigin
+	m.fetching = r != roleWatch
 	mutation := wire.Mutation{}
 	if m.req.Header.Has(refill.TokenHeader) {
 		mutation.Remove = append(mutation.Remove, refill.TokenHeader)
@@ -43,12 +44,13 @@ func (m *machine) goOn(r role, now time.Time) {
 // (another filter's 401, say) it is about this request alone.
 func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
 	resp := httpcache.Response{Status: msg.Status, Header: msg.Header}
-	local := msg.CodeDetails != "" && msg.CodeDetails != "via_upstream"
+	local := madeByEnvoy(msg)
 	unreachable := local && resp.Status >= 500
 	switch {
 	case m.role == roleWatch:
 		m.onWatched(&resp, local, now)
 	case local && !unreachable:
+		m.fetchEnds(metrics.FillFailed)
 		m.emitLead(effect{op: opRelease, reason: reasonLocalReply})
 		m.passResponse(reasonLocalReply, resp.Header, resp.Status)
 	case m.validators != nil && resp.Status == 304:
@@ -58,11 +60,18 @@ func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
 	}
 }
 
+// madeByEnvoy reports whether response_headers are of an answer that the origin
+// had no part in.
+func madeByEnvoy(msg *wire.Message) bool {
+	return msg.CodeDetails != "" && msg.CodeDetails != "via_upstream"
+}
+
 // onFetched decides about an answer that is no 304 to our validators.
 func (m *machine) onFetched(resp *httpcache.Response, unreachable, end bool, now time.Time) {
 	a := admit(m.fetched(resp, unreachable, now))
 	if a.failed && m.mayReplace(now) {
 		m.emitLead(effect{op: opFail, reason: reasonOriginFailed})
+		m.fetchEnds(metrics.FillFailed)
 		m.replaceFailed(resp, unreachable, now)
 		return
 	}
@@ -77,7 +86,9 @@ func (m *machine) onFetched(resp *httpcache.Response, unreachable, end bool, now
 		return
 	case a.failed:
 		m.emitLead(effect{op: opFail, reason: reasonOriginFailed})
+		m.fetchEnds(metrics.FillFailed)
 	default:
+		m.fetchEnds(metrics.FillUncacheable)
 		m.emitLead(effect{op: opRelease, reason: a.reason, mark: !ofRequest(a.reason)})
 		// No refresh would ever take the place of a stale copy: it goes.
 		a.drop = a.drop || m.stored != nil && !isFresh(m.stored, now) && !ofRequest(a.reason)
@@ -121,6 +132,7 @@ func (m *machine) onTryFill(won bool) {
 		m.copyResponse(p.admission, p.end)
 		return
 	}
+	m.fetchEnds(metrics.FillRedundant)
 	m.passResponse(reasonStoredByAnother, p.resp.Header, p.resp.Status)
 }
 
@@ -148,7 +160,7 @@ func (m *machine) passResponse(reason httpcache.Reason, h httpcache.Fields, stat
 
 // copyResponse shows the answer to the followers and copies it as it passes.
 func (m *machine) copyResponse(a admission, end bool) {
-	m.filling = a.entry
+	m.filling, m.fetching = a.entry, false // the copy counts how it ends
 	m.emit(effect{op: opPublish, entry: a.entry, share: a.share, reason: a.reason})
 	s := httpcache.CacheStatus{
 		Fwd: m.why.fwd, FwdStatus: a.entry.Status, Stored: true, Collapsed: m.collapsed, Detail: string(m.why.detail),
@@ -213,7 +225,9 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: 304, Stored: forbidden == "", Collapsed: m.collapsed}
 	if forbidden == "" {
 		m.emit(effect{op: opFreshen, entry: fresh})
+		m.fetchEnds(metrics.FillNotModified)
 	} else {
+		m.fetchEnds(metrics.FillUncacheable)
 		s.Detail = string(forbidden)
 		forOthers := !m.credentials && !ofRequest(forbidden)
 		m.emitLead(effect{op: opRelease, reason: forbidden, mark: forOthers})
@@ -233,6 +247,7 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 func (m *machine) onForeignNotModified(resp *httpcache.Response, now time.Time) {
 	m.emit(effect{op: opDelete, entry: m.stored})
 	m.emitLead(effect{op: opFail, reason: reasonForeign304})
+	m.fetchEnds(metrics.FillFailed)
 	if m.mayReplace(now) {
 		m.replaceFailed(resp, false, now)
 		return

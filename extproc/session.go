@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/refill"
 	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/wire"
@@ -87,6 +88,9 @@ func (s *session) received(err error) {
 			return
 		}
 	}
+	if s.m.fetching && s.msg.Kind == wire.KindResponseHeaders && !madeByEnvoy(&s.msg) {
+		s.svc.opts.Metrics.Fetched(time.Since(s.m.asked))
+	}
 	s.m.onMessage(&s.msg, time.Now())
 }
 
@@ -148,6 +152,9 @@ func (s *session) holdEnds() {
 
 // close leaves nothing behind, whatever ended the stream.
 func (s *session) close() {
+	if !s.m.counted { // a panic
+		s.svc.opts.Metrics.Request(metrics.OutcomeError)
+	}
 	s.holdEnds()
 	s.leave()
 	s.fill.abandon()
@@ -170,12 +177,26 @@ func (s *session) leave() {
 }
 
 // perform carries out what the machine wants done, including what it wants
-// because of what that brings.
+// because of what that brings. If the stream breaks, that goes for all but what
+// was to be said on it.
 func (s *session) perform() error {
+	var broken error
 	for i := 0; i < len(s.m.out); i++ {
-		if err := s.do(&s.m.out[i]); err != nil {
+		e := &s.m.out[i]
+		if broken != nil && e.speaks() {
+			continue
+		}
+		err := s.do(e)
+		if errors.Is(err, errClosed) {
 			return err
 		}
+		if err != nil {
+			broken = err
+			s.m.onEnd(false)
+		}
+	}
+	if broken != nil {
+		return broken
 	}
 	clear(s.m.out)
 	s.m.out = s.m.out[:0]
@@ -213,6 +234,8 @@ func (s *session) do(e *effect) error {
 		return s.tail(e)
 	case opStream:
 		return s.sendParts(e)
+	case opFill:
+		s.svc.opts.Metrics.Fill(e.fill)
 	case opOutcome:
 		s.svc.opts.Metrics.Request(e.outcome)
 	case opNote:

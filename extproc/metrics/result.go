@@ -12,6 +12,7 @@ const (
 	FillTooLarge
 	FillIncomplete
 	FillFailed
+	FillRedundant
 	numFillResults
 )
 
@@ -26,6 +27,7 @@ func fillValues() []value {
 		FillTooLarge:    {"too_large", "The body is larger than `storage.maxObjectSize`."},
 		FillIncomplete:  {"incomplete", "The body broke off, or the client that carried it went away."},
 		FillFailed:      {"failed", "No usable answer: the origin failed, or Envoy answered in its place."},
+		FillRedundant:   {"redundant", "Another fetch of the same key was storing its answer already, or took over."},
 	}
 }
 
