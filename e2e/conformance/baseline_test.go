@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,12 +109,20 @@ func TestMeasuredKeepsTheLatest(t *testing.T) {
 	m.AddPeer(s, Measurement{Subject: "nginx", Version: "2", Results: Results{}})
 	m.AddNewer(s, Measurement{Subject: "nginx", Version: "1", Results: Results{}})
 	m.AddNewer(s, Measurement{Subject: "nginx", Version: "2", Results: Results{"a": passed()}})
+	m.AddNewer(s, Measurement{Subject: WeirSubject, Version: "3", Results: Results{
+		"a": outcome("Assertion", "no"), "q": outcome("Assertion", "no"), "r": passed(),
+	}})
 	if len(m.Peers) != 2 || m.Peers[0].Version != "2" || m.Peers[0].NotPassed["a"] != Untested {
 		t.Errorf("peers: %+v", m.Peers)
 	}
-	want := []Tallied{{Subject: "nginx", Version: "2", Counts: map[Kind]Count{
-		Required: {Passed: 1, Failed: 2}, Optimal: {Failed: 1}, Check: {Failed: 3},
-	}}}
+	want := []Tallied{
+		{Subject: "nginx", Version: "2", Counts: map[Kind]Count{
+			Required: {Passed: 1, Failed: 2}, Optimal: {Failed: 1}, Check: {Failed: 3},
+		}},
+		{Subject: WeirSubject, Version: "3", Counts: map[Kind]Count{
+			Required: {Failed: 2, Dependency: 1}, Optimal: {Failed: 1}, Check: {Failed: 3},
+		}, NotPassed: map[string]string{"a": "no", "b": "", "c": "", "r": ""}},
+	}
 	if diff := cmp.Diff(want, m.Newer.Subjects); diff != "" {
 		t.Errorf("newer (-want +got)\n%s", diff)
 	}
@@ -130,13 +137,23 @@ func TestPage(t *testing.T) {
 		Baseline: &Baseline{
 			EnvoyVersion: "1.2", EnvoyItself: map[string]string{"r": "502"}, NotPassed: Verdicts{"b": Fail, "c": Fail},
 		},
-		Measured:   &Measured{Peers: []Judged{{Subject: "varnish", Version: "7", NotPassed: Verdicts{"b": Fail}}}},
+		Measured: &Measured{
+			Peers: []Judged{{Subject: "varnish", Version: "7.1-2+deb12", NotPassed: Verdicts{"b": Fail}}},
+			Newer: &Newer{Edition: "small 2", Subjects: []Tallied{
+				{Subject: "varnish", Version: "7.1-2+deb12", Counts: map[Kind]Count{Required: {Passed: 1, Failed: 1}}},
+				{Subject: "weir", Version: "1.2", Counts: map[Kind]Count{Required: {Passed: 2}},
+					NotPassed: map[string]string{"z": "Response 2"}},
+			}},
+		},
 		Exceptions: []Exception{{Tests: []string{"b"}, Title: "Why not b", Why: "Because.\n"}},
 	}
 	page := p.Markdown()
 	for _, want := range []string{
 		"| **Envoy + weir** | Envoy 1.2 | here | 2 | 0 | 3 |\n",
-		"| Varnish | 7 | here | 3 | 0 | 3 |\n",
+		"| Varnish | 7.1-2+deb12 | here | 3 | 0 | 3 |\n",
+		"| category | Envoy + weir | Varnish 7.1 | Old cache 0.1 |\n",
+		"| Envoy + weir | Envoy 1.2 | 2 | 0 | 0 |\n| Varnish | 7.1-2+deb12 | 1 | 0 | 0 |\n",
+		"Envoy + weir does not pass:\n\n- `z`: Response 2\n",
 		"| Old cache | 0.1 | by the suite's authors, 2021 | 1 | 1 | 0 |\n",
 		"| one (2) | 1 | 2 | 1 |\n",
 		"- `r`: 502\n",
@@ -147,7 +164,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Contains(string(page), "newer edition\n\n") {
+	p.Measured.Newer = nil
+	if bytes.Contains(p.Markdown(), []byte("newer edition\n\n")) {
 		t.Error("the page has an edition that was not measured")
 	}
 }

@@ -32,6 +32,14 @@ func FindFiles() (Files, error) {
 	}, nil
 }
 
+// Absolute is a path that, if relative, is below the module's root.
+func (f Files) Absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(f.Root, path)
+}
+
 // Pinned loads the edition of the suite that tools.env pins.
 func Pinned(tb harness.TB) *Suite {
 	tb.Helper()

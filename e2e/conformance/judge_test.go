@@ -166,3 +166,16 @@ func TestOutcomeRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+func TestParseEnvoyVersion(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ said, want string }{
+		{"\n/opt/a/b/envoy  version: 1a2b3c/1.40.0/Clean/RELEASE/BoringSSL\n\n", "1.40.0"},
+		{"/opt/a/b/envoy: not found", ""},
+		{"version: 1a2b3c", ""},
+	} {
+		if got, ok := parseEnvoyVersion(tt.said); got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%q: %q, %v, want %q", tt.said, got, ok, tt.want)
+		}
+	}
+}

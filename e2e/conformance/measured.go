@@ -33,6 +33,9 @@ type Tallied struct {
 	Subject string         `json:"subject"`
 	Version string         `json:"version"`
 	Counts  map[Kind]Count `json:"counts"`
+	// NotPassed names the required and optional tests that weir does not pass, and what the suite's client says; of
+	// other subjects nothing is kept.
+	NotPassed map[string]string `json:"notPassed,omitempty"`
 }
 
 // LoadMeasured reads what was saved; nothing saved yet is empty.
@@ -68,8 +71,17 @@ func (m *Measured) AddNewer(s *Suite, x Measurement) {
 	if m.Newer == nil || m.Newer.Edition != s.Edition {
 		m.Newer = &Newer{Edition: s.Edition}
 	}
-	rows := Tally(s, Judge(s, x.Results))
+	verdicts := Judge(s, x.Results)
+	rows := Tally(s, verdicts)
 	t := Tallied{Subject: x.Subject, Version: x.Version, Counts: rows[len(rows)-1].Counts}
+	if x.Subject == WeirSubject {
+		t.NotPassed = map[string]string{}
+		for _, test := range s.All {
+			if test.Kind != Check && verdicts[test.ID] != Pass {
+				t.NotPassed[test.ID] = x.Results[test.ID].Message
+			}
+		}
+	}
 	i := slices.IndexFunc(m.Newer.Subjects, func(o Tallied) bool { return o.Subject == x.Subject })
 	if i < 0 {
 		m.Newer.Subjects = append(m.Newer.Subjects, t)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -24,6 +25,18 @@ type column struct {
 	rows               []Row // the last is the total
 }
 
+// heading is the title and the number in front of a packager's additions: "nginx 1.22.1" of 1.22.1-9+deb12u11.
+func (c column) heading() string {
+	if c.ours {
+		return c.title
+	}
+	number := strings.FieldsFunc(c.version, func(r rune) bool { return r == '-' || r == '+' })
+	if len(number) == 0 || len(number[0]) < 3 { // a date is kept whole
+		return c.title + " " + c.version
+	}
+	return c.title + " " + number[0]
+}
+
 func (c column) total() map[Kind]Count { return c.rows[len(c.rows)-1].Counts }
 
 // The page's running text.
@@ -32,6 +45,8 @@ var (
 	pageIntro string
 	//go:embed page/envoy.md
 	pageEnvoy string
+	//go:embed page/newer.md
+	pageNewer string
 	//go:embed page/own.md
 	pageOwn string
 )
@@ -103,7 +118,7 @@ func writeCategories(w *bytes.Buffer, title string, columns []column, kind Kind)
 	fmt.Fprintf(w, "\n## %s\n\nHow many there are, in brackets, and how many passed.\n\n", title)
 	fmt.Fprintf(w, "| category |")
 	for _, c := range columns {
-		fmt.Fprintf(w, " %s |", c.title)
+		fmt.Fprintf(w, " %s |", c.heading())
 	}
 	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---:|", len(columns)))
 	for i, row := range columns[0].rows {
@@ -170,13 +185,28 @@ func (p *Page) writeNewer(w *bytes.Buffer) {
 	if n == nil || len(n.Subjects) == 0 {
 		return
 	}
-	total := n.Subjects[0].Counts
-	fmt.Fprintf(w, "\n## The suite's newer edition\n\n%s, run from a local copy (`-suite DIR`). "+
-		"It has more tests, and the opposite\nexpectation where RFC 9111 changed a rule.\n\n", n.Edition)
+	subjects := slices.Clone(n.Subjects)
+	slices.SortStableFunc(subjects, func(a, b Tallied) int { // the best first
+		return cmp.Compare(b.Counts[Required].Passed, a.Counts[Required].Passed)
+	})
+	total := subjects[0].Counts
+	fmt.Fprintf(w, "\n## The suite's newer edition\n\n%s.\n%s\n", n.Edition, pageNewer)
 	fmt.Fprintf(w, "| cache | version | required (%d) | optional (%d) | check: yes (%d) |\n|---|---|---:|---:|---:|\n",
 		total[Required].Total(), total[Optimal].Total(), total[Check].Total())
-	for _, t := range n.Subjects {
-		fmt.Fprintf(w, "| %s | %s | %d | %d | %d |\n", titleOf(t.Subject), t.Version,
+	for _, t := range subjects {
+		version := t.Version
+		if t.Subject == WeirSubject {
+			version = "Envoy " + version
+		}
+		fmt.Fprintf(w, "| %s | %s | %d | %d | %d |\n", titleOf(t.Subject), version,
 			t.Counts[Required].Passed, t.Counts[Optimal].Passed, t.Counts[Check].Passed)
+	}
+	for _, t := range subjects {
+		if len(t.NotPassed) > 0 {
+			fmt.Fprintf(w, "\nOf the required and the optional tests %s does not pass:\n\n", titleOf(t.Subject))
+		}
+		for _, id := range sortedKeys(t.NotPassed) {
+			fmt.Fprintf(w, "- `%s`: %s\n", id, t.NotPassed[id])
+		}
 	}
 }

@@ -93,16 +93,26 @@ func startHarnessEnvoy(tb harness.TB, origin string) *harness.Envoy {
 	})
 }
 
-// envoyVersion is the number in "envoy  version: <commit>/<number>/<state>".
+// envoyVersion is the version that Envoy says it has.
 func envoyVersion(tb harness.TB) string {
 	tb.Helper()
 	out, err := exec.CommandContext(tb.Context(), harness.EnvoyBinary(tb), "--version").Output()
 	if err != nil {
 		tb.Fatalf("ask Envoy for its version: %v", err)
 	}
-	parts := strings.Split(string(out), "/")
-	if len(parts) < 2 {
+	version, ok := parseEnvoyVersion(string(out))
+	if !ok {
 		tb.Fatalf("ask Envoy for its version: it said %q", out)
 	}
-	return parts[1]
+	return version
+}
+
+// parseEnvoyVersion reads "<path>  version: <commit>/<number>/<state>…".
+func parseEnvoyVersion(said string) (string, bool) {
+	_, version, _ := strings.Cut(said, "version: ")
+	parts := strings.Split(version, "/")
+	if len(parts) < 2 {
+		return "", false
+	}
+	return parts[1], true
 }

@@ -34,7 +34,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.peers, "peers", os.Getenv("PEERS") == "1", "run weir and every peer, side by side (or PEERS=1)")
 	f.StringVar(&o.suiteDir, "suite", "", "folder of another edition of http-cache-tests, its dependencies installed")
 	f.StringVar(&o.edition, "edition", "", "what to call the edition in -suite")
-	f.StringVar(&o.out, "out", "bin/conformance.json", "file for the results, below the module's root")
+	f.StringVar(&o.out, "out", "bin/conformance.json", "file for the results; a relative path is below the module's root")
 	f.BoolVar(&o.notPassed, "not-passed", false, "list the tests that do not pass, with what the suite's client says")
 	f.BoolVar(&o.update, "update", false, "accept the results: baseline, measurements and page are written")
 	f.BoolVar(&o.docs, "docs", false, "write docs/conformance.md from what was accepted, and run nothing")
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if err := writeResults(filepath.Join(files.Root, o.out), measured); err != nil {
+	if err := writeResults(files.Absolute(o.out), measured); err != nil {
 		return err
 	}
 	if o.update {
