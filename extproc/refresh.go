@@ -81,8 +81,9 @@ func (s *Service) admitRefill(ctx context.Context, j *job) (*refill.Slot, error)
 	return s.limiter(j.binding.Policy, &j.req, now).Acquire(ctx, s.rate(&j.key, now))
 }
 
-// runRefill makes one detached fetch and stores what it brings.
-func (s *Service) runRefill(ctx context.Context, lead *flight.Lead, j *job, resume *store.Entry) {
+// runRefill makes one detached fetch and stores what it brings. The sink tells how
+// it went.
+func (s *Service) runRefill(ctx context.Context, lead *flight.Lead, j *job, resume *store.Entry) *sink {
 	k := &sink{svc: s, ctx: ctx, lead: lead, job: j, resume: resume, birth: s.opts.Stamps.Position()}
 	req := refill.Request{
 		Method: "GET", Scheme: j.req.Scheme, Authority: j.req.Authority, Path: j.req.Path,
@@ -93,8 +94,8 @@ func (s *Service) runRefill(ctx context.Context, lead *flight.Lead, j *job, resu
 		k.validators = req.Validators
 	}
 	k.asked = time.Now()
-	err := s.opts.Fetcher.Do(ctx, req, k)
-	k.end(err)
+	k.end(s.opts.Fetcher.Do(ctx, req, k))
+	return k
 }
 
 // sink takes a detached fetch's answer in.
@@ -111,6 +112,9 @@ type sink struct {
 	filling    bool // fill counts how the fetch ends
 	result     metrics.RefillResult
 	settled    bool // the answer's head decided everything
+	status     int  // of the answer; 0: none came
+	reason     httpcache.Reason
+	err        error
 }
 
 // Headers decides about the answer; true asks for its body.
@@ -124,6 +128,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 	if !f.unreachable {
 		k.svc.opts.Metrics.Fetched(at.Sub(k.asked))
 	}
+	k.status = status
 	if k.resume != nil && k.lead.Resume(status, fields) {
 		k.filling = true
 		k.fill.resume(k.svc, k.lead, k.job, k.resume)
@@ -137,6 +142,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 	if a.entry != nil && refill.NeverStored(status) {
 		a.entry, a.reason = nil, reasonRefillStatus
 	}
+	k.reason = a.reason
 	switch {
 	case a.failed && (a.entry == nil || f.stored != nil && staleIfErrorAllowed(f.stored, at)):
 		k.settled, k.result = true, metrics.RefillFailed
@@ -192,7 +198,7 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 	if httpcache.Validated(f.stored.Header, k.validators, f.resp.Header) {
 		fresh, forbidden := freshen(f)
 		if forbidden != "" {
-			k.result = metrics.RefillUncacheable
+			k.result, k.reason = metrics.RefillUncacheable, forbidden
 			k.svc.dropped(k.ctx, f.stored, at)
 			k.lead.Release(true, forbidden)
 			return
@@ -200,7 +206,7 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 		k.svc.freshened(k.ctx, fresh, k.lead, at)
 		return
 	}
-	k.result = metrics.RefillFailed
+	k.result, k.reason = metrics.RefillFailed, reasonForeign304
 	k.svc.dropped(k.ctx, f.stored, at)
 	k.lead.Fail(reasonForeign304)
 }
@@ -217,6 +223,7 @@ var errNotWanted = errors.New("nothing more is wanted of this answer")
 
 // end closes the fetch: nil means that the body was whole.
 func (k *sink) end(err error) {
+	k.err = err
 	switch {
 	case err == nil:
 		k.fill.commit(k.ctx, time.Now())

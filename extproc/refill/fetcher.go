@@ -92,16 +92,16 @@ func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 // got is incomplete and must not be stored (RFC 9111 §3.3). Redirects are not
 // followed.
 func (f *Fetcher) Do(ctx context.Context, req Request, sink Sink) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	total := time.AfterFunc(f.opts.TotalTimeout, func() { cancel(ErrTotalTimeout) })
+	defer total.Stop()
 	select {
 	case f.slots <- struct{}{}:
 		defer func() { <-f.slots }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	total := time.AfterFunc(f.opts.TotalTimeout, func() { cancel(ErrTotalTimeout) })
-	defer total.Stop()
 
 	out, err := f.build(ctx, req)
 	if err != nil {

@@ -1,0 +1,89 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/metrics"
+	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/warm"
+	"github.com/weirproxy/weir/extproc/wire"
+)
+
+// Warm loads the answer to a request into the cache, unless it is there and fresh.
+// The stream machine, the one that decides about real requests, is asked what the
+// key is; the fetch is a refill. So what is stored is what a request would have
+// stored. It waits for its turn at the origin like other fetches, and for the end
+// of the fetch.
+func (s *Service) Warm(ctx context.Context, b *cachepolicy.Binding, req *httpcache.Request) warm.Outcome {
+	now := time.Now()
+	m := machine{facts: &s.facts, binding: b}
+	m.onRequestHeaders(&wire.Message{
+		Kind: wire.KindRequestHeaders, EndOfStream: true, Method: req.Method, Scheme: req.Scheme,
+		Authority: req.Authority, Path: req.Path, Header: req.Header,
+	}, now)
+	switch {
+	case m.state != stateLookup:
+		return warm.Outcome{Result: warm.Failed, Reason: "a request like this passes the cache by: " + passReason(&m)}
+	case m.credentials, req.Header.Has("authorization"):
+		return warm.Outcome{Result: warm.Failed, Reason: "what is fetched for everybody carries no credentials"}
+	case req.Header.Has("range"):
+		return warm.Outcome{Result: warm.Failed, Reason: "the whole is stored, not a range"}
+	case !m.refillable():
+		return warm.Outcome{Result: warm.Failed, Reason: "no detached fetch is possible for the scheme " + req.Scheme}
+	}
+	f := s.lookup(ctx, &m)
+	m.vary, m.stored = f.Vary, f.Entry
+	if f.Entry != nil && !f.soft && isFresh(f.Entry, now) {
+		return warm.Outcome{Result: warm.Skipped}
+	}
+	return s.load(ctx, &m)
+}
+
+// load fetches for a machine that knows what is stored.
+func (s *Service) load(ctx context.Context, m *machine) warm.Outcome {
+	lead, won := s.flights.TryLead(m.flightID(), time.Now())
+	if !won {
+		return warm.Outcome{Result: warm.Skipped}
+	}
+	s.refills.Add(1)
+	defer s.refills.Add(-1)
+	defer lead.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	j := m.job().detached()
+	slot, err := s.admitRefill(ctx, j)
+	if err != nil {
+		s.opts.Metrics.Refill(metrics.RefillDropped)
+		lead.Fail(reasonOverflow)
+		return warm.Outcome{Result: warm.Failed, Reason: "originLimits: " + err.Error(), Retry: true}
+	}
+	defer slot.Release()
+	return s.runRefill(ctx, lead, j, nil).outcome()
+}
+
+// outcome says how the fetch of a warm-up went.
+func (k *sink) outcome() warm.Outcome {
+	switch k.result {
+	case metrics.RefillStored, metrics.RefillNotModified:
+		if k.status >= 400 {
+			return warm.Outcome{Result: warm.Failed, Reason: fmt.Sprintf("status %d, kept by negativeTTL", k.status)}
+		}
+		return warm.Outcome{Result: warm.Stored}
+	case metrics.RefillUncacheable:
+		reason := fmt.Sprintf("status %d: %s", k.status, k.reason)
+		if errors.Is(k.err, errNotWanted) {
+			reason = "larger than storage.maxObjectSize"
+		}
+		return warm.Outcome{Result: warm.Uncacheable, Reason: reason}
+	}
+	if k.status != 0 {
+		return warm.Outcome{Result: warm.Failed, Reason: fmt.Sprintf("status %d", k.status), Retry: isFetchError(k.status)}
+	}
+	return warm.Outcome{Result: warm.Failed, Reason: k.err.Error(), Retry: errors.Is(k.err, refill.ErrUnreachable)}
+}
