@@ -29,6 +29,7 @@ type Flight struct {
 	// has an entry it holds its place at the body of prior.
 	source    *source
 	succeeded bool // a successor took its place once
+	attached  any  // see Lead.Attach
 }
 
 // ID returns the ID the flight began under.
@@ -76,6 +77,8 @@ func (f *Flight) end() {
 	f.shard.forget(f)
 	f.lead = nil
 	f.group.flights.Add(-1)
+	f.group.drop(f.attached)
+	f.attached = nil
 }
 
 // newsOf returns what e means for a request with the fields req.

@@ -120,6 +120,7 @@ func (f *Flight) succeedAbandoned() *Flight {
 	}
 	next := f.succeed(f.lead.party)
 	next.offered = next.lead
+	next.attached, f.attached = f.attached, nil
 	f.end()
 	return next
 }
