@@ -33,6 +33,10 @@ const DefaultMaxStamps = 1 << 16
 // began, and is covered by every younger stamp that names it. Whatever is
 // fetched or stored meanwhile, an answer older than an invalidation cannot win.
 //
+// In a process on its own Add numbers the sequence. In a fleet Redis does, and
+// Apply brings what it said; Add then stands between two positions of the fleet,
+// for what only this process knows as yet (see position.go).
+//
 // Their number is bounded: a stamp over the bound is forgotten by folding it
 // into a floor, which holds all entries born before it to be covered. So a floor
 // costs fetches, never a wrong answer.
@@ -42,7 +46,8 @@ const DefaultMaxStamps = 1 << 16
 // all, then with the newest of each kind, then with the newest in the slot that
 // the name hashes to; only then does it look the name up.
 type Stamps struct {
-	position atomic.Uint64
+	position atomic.Uint64        // up to which all is known
+	newest   atomic.Uint64        // of all stamps; above position only for a moment
 	latest   [kinds]atomic.Uint64 // newest position of each kind
 	slots    []atomic.Uint64      // newest position by hash of kind and value
 	floor    [2]atomic.Uint64     // by Mode: births below are covered
@@ -53,13 +58,8 @@ type Stamps struct {
 	order  *list.List             // oldest first
 	limit  int
 	folded uint64
-	newest time.Time
-}
-
-// name is what a stamp covers. An empty namespace means every namespace.
-type name struct {
-	kind             Kind
-	namespace, value string
+	added  time.Time
+	fleet  bool // positions are the fleet's
 }
 
 type stamp struct {
@@ -83,8 +83,8 @@ func NewStamps(limit int) *Stamps {
 	}
 }
 
-// Position returns the position of the newest stamp: the birth of a fetch that
-// begins now.
+// Position returns the position up to which all stamps are known: the birth of a
+// fetch that begins now.
 func (s *Stamps) Position() uint64 { return s.position.Load() }
 
 // Add stamps what kind, namespace and value name, and returns the position. The
@@ -92,10 +92,14 @@ func (s *Stamps) Position() uint64 { return s.position.Load() }
 // namespace itself for ByNamespace. When Add returns, Check covers every entry
 // whose fetch began before the call.
 func (s *Stamps) Add(kind Kind, namespace, value string, mode Mode, now time.Time) uint64 {
-	n := name{kind, namespace, value}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.position.Load() + 1
+	s.added = now
+	return s.addLocal(nameOf(kind, namespace, value), mode)
+}
+
+// put stamps one name. The caller holds mu.
+func (s *Stamps) put(n name, mode Mode, at uint64) {
 	e, ok := s.byName[n]
 	if ok {
 		s.order.MoveToBack(e)
@@ -103,15 +107,21 @@ func (s *Stamps) Add(kind Kind, namespace, value string, mode Mode, now time.Tim
 		e = s.order.PushBack(&stamp{name: n})
 		s.byName[n] = e
 	}
-	e.Value.(*stamp).at[mode] = at
+	old := &e.Value.(*stamp).at[mode]
+	*old = max(*old, at)
 	if s.order.Len() > s.limit {
 		s.fold()
 	}
-	s.slot(kind, value).Store(at)
-	s.latest[kind].Store(at)
-	s.newest = now
-	s.position.Store(at)
-	return at
+	raise(s.slot(n.kind, n.value), at)
+	raise(&s.latest[n.kind], at)
+	raise(&s.newest, at)
+}
+
+// raise stores v unless what is stored is greater. One writer at a time.
+func raise(a *atomic.Uint64, v uint64) {
+	if v > a.Load() {
+		a.Store(v)
+	}
 }
 
 // fold forgets the oldest stamp. The caller holds mu.
@@ -120,9 +130,7 @@ func (s *Stamps) fold() {
 	old := s.order.Remove(e).(*stamp)
 	delete(s.byName, old.name)
 	for mode, at := range old.at {
-		if at > s.floor[mode].Load() {
-			s.floor[mode].Store(at)
-		}
+		raise(&s.floor[mode], at)
 	}
 	s.folded++
 }
@@ -131,7 +139,7 @@ func (s *Stamps) fold() {
 // one atomic load when nothing was added since that birth, and does not depend
 // on the number of stamps or entries.
 func (s *Stamps) Check(c Covered) Verdict {
-	if c.Birth >= s.position.Load() {
+	if c.Birth >= s.newest.Load() {
 		return Valid
 	}
 	return s.look(&c)
@@ -150,14 +158,19 @@ func (s *Stamps) look(c *Covered) Verdict {
 
 // named returns what the stamps of one kind and value say.
 func (s *Stamps) named(c *Covered, kind Kind, value string) Verdict {
-	if c.Birth >= s.latest[kind].Load() || c.Birth >= s.slot(kind, value).Load() {
+	if c.Birth >= s.latest[kind].Load() {
+		return Valid
+	}
+	n := nameOf(kind, c.Namespace, value)
+	if c.Birth >= s.slot(kind, n.value).Load() {
 		return Valid
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v := s.stamped(c.Birth, name{kind, c.Namespace, value})
-	if c.Namespace != "" {
-		v = max(v, s.stamped(c.Birth, name{kind, "", value}))
+	v := s.stamped(c.Birth, n)
+	if n.namespace != "" {
+		n.namespace = ""
+		v = max(v, s.stamped(c.Birth, n))
 	}
 	return v
 }
@@ -188,7 +201,7 @@ func (s *Stamps) slot(kind Kind, value string) *atomic.Uint64 {
 
 // StampStats is the state of [Stamps].
 type StampStats struct {
-	Position uint64    `json:"position"` // stamps added so far
+	Position uint64    `json:"position"` // up to which all is known
 	Stamps   int       `json:"stamps"`   // held by name
 	Folded   uint64    `json:"folded"`   // forgotten into the floor
 	Newest   time.Time `json:"newest,omitzero"`
@@ -198,5 +211,5 @@ type StampStats struct {
 func (s *Stamps) Stats() StampStats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return StampStats{Position: s.position.Load(), Stamps: s.order.Len(), Folded: s.folded, Newest: s.newest}
+	return StampStats{Position: s.position.Load(), Stamps: s.order.Len(), Folded: s.folded, Newest: s.added}
 }

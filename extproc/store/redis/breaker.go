@@ -32,11 +32,16 @@ type breaker struct {
 	closed time.Time     // when the circuit was closed last
 }
 
-type probing struct{}
+// background marks contexts of commands that pass an open circuit.
+type background struct{}
+
+// Background returns a context whose commands are sent although the circuit is
+// open: for the few goroutines of a process that nobody waits for.
+func Background(ctx context.Context) context.Context { return context.WithValue(ctx, background{}, true) }
 
 func (b *breaker) setPing(node *goredis.Client) {
 	ping := func(ctx context.Context) error {
-		return node.Ping(context.WithValue(ctx, probing{}, true)).Err()
+		return node.Ping(Background(ctx)).Err()
 	}
 	b.ping.Store(&ping)
 }
@@ -83,7 +88,7 @@ func (b *breaker) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 }
 
 func (b *breaker) refuses(ctx context.Context) bool {
-	if !b.isOpen.Load() || ctx.Value(probing{}) != nil {
+	if !b.isOpen.Load() || ctx.Value(background{}) != nil {
 		return false
 	}
 	b.refused.Add(1)

@@ -16,8 +16,12 @@ import (
 	"github.com/weirproxy/weir/extproc/store"
 )
 
+// ErrRefused says that what was found in Redis is not to be believed, or not
+// whole. It is a miss, and counted in Stats.
+var ErrRefused = errors.New("what Redis has is not to be believed")
+
 // errIncomplete says that a part of a body is missing or not authentic.
-var errIncomplete = errors.New("body is not whole in Redis")
+var errIncomplete = fmt.Errorf("%w: its body is not whole", ErrRefused)
 
 // resource is what was read of a resource: its variants, newest first. It is
 // shared by readers.
@@ -220,6 +224,48 @@ func (s *Store) openChunk(n Name, h *head, i int, sealed string) ([]byte, bool) 
 		return nil, false
 	}
 	return data, true
+}
+
+// Found is an answer that a script found while it did something else.
+type Found struct {
+	reply                       *Reply
+	variant, record, head, body string
+}
+
+// NewFound returns what a script found, as values i to i+3 of its reply: variant,
+// record, head, and the body if it has one chunk.
+func NewFound(r *Reply, i int) *Found {
+	return &Found{reply: r, variant: r.Text(i), record: r.Text(i + 1), head: r.Text(i + 2), body: r.Text(i + 3)}
+}
+
+// ReplyBounds returns how large a head and a chunk a script may return, in bytes.
+func ReplyBounds() (head, chunk int) { return maxHead, maxChunk }
+
+// Token returns the token that the record names.
+func (f *Found) Token() uint64 {
+	token, _, _ := strings.Cut(f.record, " ")
+	n, _ := strconv.ParseUint(token, 10, 64)
+	return n
+}
+
+// Bring makes an entry of what a script found for key, and brings the rest of its
+// body. The error ErrRefused says that there is nothing to be believed.
+func (s *Store) Bring(ctx context.Context, key *cachepolicy.Key, f *Found) (*store.Entry, error) {
+	n := NameOf(key)
+	v, ok := s.decode(n, key, f.variant, f.record, f.head, f.reply)
+	if !ok {
+		s.counts.misses.Add(1)
+		return nil, ErrRefused
+	}
+	v.chunk = f.body
+	e, err := s.whole(ctx, n, &v)
+	if err == nil {
+		s.counts.hits.Add(1)
+	} else if errors.Is(err, errIncomplete) {
+		s.counts.incomplete.Add(1)
+		s.counts.misses.Add(1)
+	}
+	return e, err
 }
 
 // entries returns the variants as entries without bodies.

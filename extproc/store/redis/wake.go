@@ -33,12 +33,26 @@ func Channels() []string {
 	return list
 }
 
-// Message is what is published for a resource.
-func (w Wake) Message(n Name) string { return string(w) + " " + n.tag }
+// Message is what is published when the fetch of a variant ended that had this
+// token.
+func (w Wake) Message(n Name, variant string, token uint64) string {
+	return string(w) + " " + n.tag + " " + variant + " " + strconv.FormatUint(token, 10)
+}
 
-// ParseMessage reads what Message made: the reason and Name.String of the
-// resource.
-func ParseMessage(s string) (Wake, string, bool) {
-	reason, name, ok := strings.Cut(s, " ")
-	return Wake(reason), name, ok
+// Message is a wake-up that was received.
+type Message struct {
+	Wake    Wake
+	Name    string // Name.String of the resource
+	Variant string
+	Token   uint64
+}
+
+// ParseMessage reads what Wake.Message made.
+func ParseMessage(s string) (Message, bool) {
+	parts := strings.Split(s, " ")
+	if len(parts) != 4 {
+		return Message{}, false
+	}
+	token, err := strconv.ParseUint(parts[3], 10, 64)
+	return Message{Wake: Wake(parts[0]), Name: parts[1], Variant: parts[2], Token: token}, err == nil
 }

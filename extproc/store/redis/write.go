@@ -206,7 +206,7 @@ func (s *Store) tryCommit(ctx context.Context, w *writing, maxVariants int) (Ver
 		[]string{n.Primary(), n.Lease(lease), n.Lease(w.variant), n.Lease(AnyVariant)},
 		w.variant, VaryNames(w.entry.Vary.Names), w.token, redisNow, h.freshUntil(), s.usefulUntil(w, h),
 		birth(h.entry.Birth), w.body, h.chunks(), min(max(maxVariants, 1), cachepolicy.MaxVariants), sealed, chunk, owner,
-		n.Channel(), WakeCommitted.Message(n))
+		n.Channel(), WakeCommitted.Message(n, lease, w.token), WakeUncacheable.Message(n, lease, w.token))
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,8 @@
 -- ARGV: 1 variant  2 names of Vary  3 token  4 the writer's idea of the time
 --       5 fresh until  6 of use until  7 birth  8 name of the body  9 chunks
 --       10 most variants  11 head  12 chunk, or empty  13 owner of the lease, or empty
---       14 channel to wake waiters on  15 what to tell them
+--       14 channel to wake waiters on  15 what to tell them  16 what if the answer
+--       is of no use to them
 --
 -- Returns the time and what became of it:
 --   stored
@@ -40,7 +41,7 @@ end
 
 -- over ends the lease and wakes who waits for it. A lease that somebody else has
 -- by now is not touched: its token is another.
-local function over()
+local function over(message)
   local waiting = false
   for i = 2, 4 do
     if redis.call('HDEL', KEYS[i], 'waiting') == 1 then waiting = true end
@@ -50,11 +51,11 @@ local function over()
     redis.call('HDEL', KEYS[2], 'owner', 'until', 'mark', 'failed')
     redis.call('PEXPIRE', KEYS[2], fence_ms)
   end
-  if waiting then redis.pcall('PUBLISH', ARGV[14], ARGV[15]) end
+  if waiting then redis.pcall('PUBLISH', ARGV[14], message) end
 end
 
 if old and old.birth > ARGV[7] then
-  over()
+  over(ARGV[15])
   return { int(now), 'outlived' }
 end
 
@@ -81,7 +82,7 @@ end
 if expires <= now then
   drop(variant, nil)
   changed(kept, now)
-  over()
+  over(ARGV[16])
   return { int(now), 'expired' }
 end
 
@@ -98,5 +99,5 @@ if not kept[1] or kept[1].r.token < token then
 end
 kept[#kept + 1] = { r = record(text) }
 changed(kept, now)
-over()
+over(ARGV[15])
 return { int(now), 'stored' }

@@ -1,0 +1,147 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Invalidation names what is invalid.
+type Invalidation struct {
+	Kind             Kind
+	Namespace, Value string // as in [Stamps.Add]
+	Mode             Mode
+}
+
+func (i *Invalidation) name() name { return nameOf(i.Kind, i.Namespace, i.Value) }
+
+// ErrQueued says that Redis did not take an invalidation: it holds in this
+// process, and the others are told once Redis is back.
+var ErrQueued = errors.New("the fleet could not be told yet; this replica holds the invalidation")
+
+// Stamp invalidates for the whole fleet, in one round trip, and does not wait for
+// other replicas to hear of it. When it returns, whatever the error, this process
+// serves nothing that is covered and was fetched before. It returns the position
+// in the fleet, or ErrQueued.
+func (f *Fleet) Stamp(ctx context.Context, list ...Invalidation) (uint64, error) {
+	if len(list) == 0 {
+		return 0, nil
+	}
+	history, applied := f.knows()
+	args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, pageSize}
+	for i := range list {
+		args = append(args, list[i].name().text(list[i].Mode))
+	}
+	ctx = context.WithoutCancel(ctx)
+	r, err := f.store.Run(ctx, f.stamp, f.stampKeys(), args...)
+	if err != nil {
+		f.queue(list)
+		return 0, errors.Join(ErrQueued, err)
+	}
+	position := r.Uint(1)
+	if r.Text(0) == history && f.apply(logEntries(r.List(2))) {
+		return position, nil
+	}
+	// We are behind: what is ours holds at once, the follower brings the rest.
+	stamps := make([]Stamp, len(list))
+	for i := range list {
+		n := list[i].name()
+		at := position - uint64(len(list)-1-i)
+		stamps[i] = Stamp{Kind: n.kind, Namespace: n.namespace, Value: n.value, Mode: list[i].Mode, Position: at}
+	}
+	f.stamps.Apply(stamps, 0, f.opts.Now())
+	return position, nil
+}
+
+func logEntries(list []string) []logEntry {
+	entries := make([]logEntry, 0, len(list)/3)
+	for ; len(list) >= 3; list = list[3:] {
+		entries = append(entries, newLogEntry(list[0], list[1], list[2]))
+	}
+	return entries
+}
+
+// Receipt says how far an invalidation has come.
+type Receipt struct {
+	// Position is the position in the fleet; 0 if it was not told.
+	Position uint64 `json:"position"`
+	// Queued says that Redis is away: the invalidation holds in this process, and
+	// the others are told once Redis is back. Nothing is known of them.
+	Queued bool `json:"queued,omitempty"`
+	// Replicas counts this one, those that are alive, and those that fell silent in
+	// the last ten minutes without saying goodbye, which may be cut off and serving.
+	Replicas int `json:"replicas"`
+	// Confirmed counts those that have applied the invalidation.
+	Confirmed int `json:"confirmed"`
+	// Silent are those that have not, at most 100 of them.
+	Silent []string `json:"silent,omitempty"`
+	// Took is how long it took until all confirmed, or until they were given up on.
+	Took time.Duration `json:"took"`
+}
+
+// maxSilent bounds Receipt.Silent.
+const maxSilent = 100
+
+// Invalidate invalidates for the whole fleet and waits until the replicas that are
+// alive have applied it, for Options.Confirm at most. An error says that this
+// could not be found out; the receipt says what is known all the same.
+func (f *Fleet) Invalidate(ctx context.Context, i Invalidation) (Receipt, error) {
+	began := f.opts.Now()
+	position, err := f.Stamp(ctx, i)
+	if err != nil {
+		return Receipt{Queued: true, Replicas: 1, Confirmed: 1, Took: f.opts.Now().Sub(began)}, err
+	}
+	receipt, err := f.confirm(ctx, position)
+	receipt.Took = f.opts.Now().Sub(began)
+	return receipt, err
+}
+
+// confirm waits until the replicas have applied position.
+func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.opts.Confirm)
+	defer cancel()
+	receipt := Receipt{Position: position, Replicas: 1, Confirmed: 1}
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		r, err := f.store.Run(ctx, f.replicas, f.stampKeys())
+		if err != nil && ctx.Err() == nil {
+			return receipt, err
+		}
+		if err == nil {
+			var waiting bool
+			receipt, waiting = f.tally(position, r.List(0))
+			if !waiting {
+				return receipt, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return receipt, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tally counts who has confirmed; waiting says that another may do so yet.
+func (f *Fleet) tally(position uint64, list []string) (r Receipt, waiting bool) {
+	r = Receipt{Position: position, Replicas: 1, Confirmed: 1}
+	for ; len(list) >= 4; list = list[4:] {
+		if list[0] == f.opts.Replica {
+			continue // it has applied it before it came here
+		}
+		r.Replicas++
+		applied, _ := strconv.ParseUint(list[1], 10, 64)
+		silentFor, _ := strconv.ParseInt(list[2], 10, 64)
+		if applied >= position && list[3] == "1" {
+			r.Confirmed++
+			continue
+		}
+		if len(r.Silent) < maxSilent {
+			r.Silent = append(r.Silent, list[0])
+		}
+		waiting = waiting || time.Duration(silentFor)*time.Microsecond <= f.opts.Silence
+	}
+	slices.Sort(r.Silent)
+	return r, waiting
+}

@@ -1,0 +1,15 @@
+-- replicas lists who beats, and what they have applied: replica, applied, us since
+-- the last beat, whether it knows the present history (1 or 0), ...
+local now = clock()
+local history = redis.call('HGET', KEYS[1], 'history') or ''
+local all, list = redis.call('HGETALL', KEYS[4]), {}
+for i = 1, #all, 2 do
+  local applied, seen, known = string.match(all[i + 1], '^(%d+) (%d+) (.*)$')
+  if applied then
+    list[#list + 1] = all[i]
+    list[#list + 1] = applied
+    list[#list + 1] = int(math.max(now - tonumber(seen), 0))
+    list[#list + 1] = known == history and '1' or '0'
+  end
+end
+return { int(now), list }
