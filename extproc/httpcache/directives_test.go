@@ -137,6 +137,14 @@ func TestParseDirectivesQualified(t *testing.T) {
 	}
 }
 
+func TestParseDirectivesIndispensableFields(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Cache-Control", "CDN-Cache-Control", "Content-Encoding", "Content-Length",
+		"Content-Type", "Vary"} {
+		checkDirectives(t, []string{`private="a, ` + name + `"`}, Directives{Private: true})
+	}
+}
+
 func checkDirectives(t *testing.T, lines []string, want Directives) {
 	t.Helper()
 	f := fields("x: no-store")

@@ -30,6 +30,7 @@ func TestParseRange(t *testing.T) {
 		{"bytes=0-9, 20-29", RangePartial, []ByteRange{{0, 10}, {20, 10}}},
 		{"bytes= 20-29 ,,0-9,-1", RangePartial, []ByteRange{{20, 10}, {0, 10}, {999, 1}}},
 		{"bytes=0-9, 5000-", RangePartial, []ByteRange{{0, 10}}},
+		{"bytes=0-9,10-19,20-29", RangePartial, []ByteRange{{0, 10}, {10, 10}, {20, 10}}}, // apart, if only just
 		{"bytes=0-99, 50-149", RangePartial, []ByteRange{{0, 100}, {50, 100}}},
 
 		{"bytes=1000-", RangeUnsatisfiable, nil},
@@ -114,6 +115,7 @@ func TestRangeApplies(t *testing.T) {
 		{"a weak one against a strong one", fields(`ETag: "a"`), []string{`W/"a"`}, false},
 		{"a tag, none stored", fields(lm, date), []string{`"a"`}, false},
 		{"a tag without quotes", fields("ETag: a"), []string{"a"}, false},
+		{"a tag whose stored form has no quotes", fields("ETag: a"), []string{`"a"`}, false},
 		{"exactly the date", fields(lm, date), []string{at(-3000)}, true},
 		{"the date in another form", fields(lm, date), []string{"Monday, 30-Nov-26 11:10:00 GMT"}, true},
 		{"a later date", fields(lm, date), []string{at(-2999)}, false},

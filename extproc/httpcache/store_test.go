@@ -205,6 +205,14 @@ func TestMayStoreOriginModes(t *testing.T) {
 	}
 }
 
+// The modes are called as ttl.origin of the API calls them.
+func TestOriginModeNames(t *testing.T) {
+	t.Parallel()
+	wantEqual(t, "OriginHonor", string(OriginHonor), "Honor")
+	wantEqual(t, "OriginIgnoreFreshness", string(OriginIgnoreFreshness), "IgnoreFreshness")
+	wantEqual(t, "OriginIgnoreAll", string(OriginIgnoreAll), "IgnoreAll")
+}
+
 // The rest of the verdict, for responses that may be stored.
 func TestMayStoreVerdict(t *testing.T) {
 	t.Parallel()
