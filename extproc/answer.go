@@ -32,11 +32,29 @@ func (m *machine) serveFetched(n flight.News, now time.Time) {
 			m.goOn(roleSolo, now)
 			return
 		}
-		m.serve(n.Entry, metrics.OutcomeCoalesced, httpcache.CacheStatus{Fwd: m.why.fwd, Collapsed: true}, now)
+		o, s := m.fetchedStatus(n.Entry)
+		m.serve(n.Entry, o, s, now)
 		return
 	}
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: n.Entry.Status, Detail: string(n.Reason)}
 	m.serve(n.Entry, metrics.OutcomeMissUncacheable, s, now)
+}
+
+// fetchedStatus is the outcome and the Cache-Status of an answer that was waited
+// for: another's fetch, or a detached one that this request started itself.
+func (m *machine) fetchedStatus(e *store.Entry) (metrics.Outcome, httpcache.CacheStatus) {
+	s := httpcache.CacheStatus{Fwd: m.why.fwd}
+	switch m.refill {
+	case refillStarted:
+		s.FwdStatus, s.Stored = e.Status, true
+		return metrics.OutcomeMiss, s
+	case refillValidated:
+		s.FwdStatus, s.Stored = 304, true
+		return metrics.OutcomeRevalidated, s
+	default:
+		s.Collapsed = true
+		return metrics.OutcomeCoalesced, s
+	}
 }
 
 // storedStatus is the Cache-Status of a hit: ttl is negative when it is stale.
@@ -138,14 +156,14 @@ func (m *machine) sendWhole(a wire.Answer, parts iter.Seq[[]byte], o metrics.Out
 	m.emit(effect{op: opClose})
 }
 
-// answerError answers with an error of weir's own. Unless the request was
-// collapsed with one that failed, it never went forward.
+// answerError answers with an error of weir's own. Unless a fetch was made for the
+// request that failed, it never went forward.
 func (m *machine) answerError(status int, o metrics.Outcome, reason httpcache.Reason) {
 	m.count(o)
 	m.state = stateDone
 	s := httpcache.CacheStatus{Detail: string(reason)}
-	if m.collapsed {
-		s.Fwd, s.Collapsed = m.why.fwd, true
+	if m.collapsed || m.refill != refillNone {
+		s.Fwd, s.Collapsed = m.why.fwd, m.collapsed
 	}
 	header := httpcache.Fields{
 		{Name: "content-type", Value: "text/plain; charset=utf-8"},

@@ -116,7 +116,7 @@ func (m *machine) onNews(n flight.News, now time.Time) {
 		return
 	}
 	m.emit(effect{op: opTimer})
-	m.collapsed = true
+	m.collapsed = m.refill == refillNone
 	switch n.Kind {
 	case flight.NewsAnswer:
 		if n.Entry.Body.Err() != nil { // broke before we began: nothing is lost
@@ -143,7 +143,7 @@ func (m *machine) rejoin(e *store.Entry, now time.Time) {
 		m.waitedTooLong(now)
 		return
 	}
-	m.vary = e.Vary
+	m.vary, m.refill = e.Vary, refillNone
 	m.state = stateJoin
 	m.emit(effect{op: opJoin, id: m.flightID(), at: m.joinDeadline()})
 }

@@ -96,7 +96,24 @@ type machine struct {
 	filling    *store.Entry
 	copied     bool // a body message came: the mode override works
 	collapsed  bool // waited for another's fetch before going on
+	// refill is how far the detached fetch came that this request started.
+	refill refillState
 }
+
+// refillState is what a request knows of the detached fetch that it waits for.
+type refillState uint8
+
+const (
+	// refillNone: it started none; if it waits, then for another's.
+	refillNone refillState = iota
+	// refillStarted: it started the one that it waits for.
+	refillStarted
+	// refillValidated: that one was answered 304.
+	refillValidated
+)
+
+// onRefill takes news of the detached fetch that this request started.
+func (m *machine) onRefill(s refillState) { m.refill = s }
 
 // forward is the fwd part of Cache-Status (RFC 9211 §2.2).
 type forward struct {

@@ -16,15 +16,17 @@ import (
 )
 
 // refresh starts a detached fetch for a key, unless somebody fetches it already
-// or it failed lately.
-func (s *Service) refresh(id flight.ID, j *job) {
+// or it failed lately; it reports whether it did.
+func (s *Service) refresh(id flight.ID, j *job) bool {
 	now := time.Now()
 	if !s.backoff.Try(string(id), s.state(j.binding.Policy).budget, now) {
-		return
+		return false
 	}
-	if lead, won := s.flights.TryLead(id, now); won {
+	lead, won := s.flights.TryLead(id, now)
+	if won {
 		s.startRefill(lead, j, nil)
 	}
+	return won
 }
 
 // failed notes that the fetch of id failed: the next one has to wait.
@@ -203,6 +205,7 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 			k.lead.Release(true, forbidden)
 			return
 		}
+		k.job.told.validated.Store(true)
 		k.svc.freshened(k.ctx, fresh, k.lead, at)
 		return
 	}

@@ -29,6 +29,9 @@ func (s *scenario) event(cmd string, a arguments, input string) error {
 		if !ok {
 			return fmt.Errorf("unknown role %q", a.word(0))
 		}
+		if a.has("started") {
+			c.m.onRefill(refillStarted)
+		}
 		c.joined(role)
 	case "turn":
 		t, ok := map[string]turn{"now": turnNow, "queued": turnQueued, "full": turnFull}[a.word(0)]
@@ -135,6 +138,9 @@ func (s *scenario) news(a arguments) error {
 		if e, err = s.named(name); err != nil {
 			return err
 		}
+	}
+	if a.has("validated") {
+		s.stream.m.onRefill(refillValidated)
 	}
 	s.stream.news(kind, e)
 	return nil

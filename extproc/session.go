@@ -28,7 +28,9 @@ type session struct {
 	waiter *flight.Waiter
 	slot   *refill.Slot
 	job    *job
-	fill   fill
+	// started is what a detached fetch that this request started tells it; else nil.
+	started *told
+	fill    fill
 
 	held  time.Time // when the hold began; zero: none
 	timer time.Time // when onTimer is due; zero: never
@@ -124,6 +126,9 @@ func (s *session) wait() error {
 	case n := <-news:
 		if n.Lead != nil {
 			s.lead = n.Lead
+		}
+		if s.started != nil && s.started.validated.Load() {
+			s.m.onRefill(refillValidated)
 		}
 		s.m.onNews(n, time.Now())
 	case <-due:
@@ -299,8 +304,9 @@ func (s *session) ownJob() *job {
 // covers this request is none of ours.
 func (s *session) join(e *effect) {
 	j := s.ownJob()
-	if e.op == opJoinRefill {
-		s.svc.refresh(e.id, j)
+	if e.op == opJoinRefill && s.svc.refresh(e.id, j) {
+		s.started = j.told
+		s.m.onRefill(refillStarted)
 	}
 	s.leave()
 	for {
