@@ -66,8 +66,8 @@ func unsynced(t testing.TB, client goredis.UniversalClient, id string, change fu
 	return &replica{Fleet: f, Store: s, stamps: o.Stamps}
 }
 
-// run runs the member until the test ends, and waits until it is in touch.
-func (r *replica) run(t testing.TB) {
+// run runs the member until stop is called or the test ends.
+func (r *replica) run(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -75,10 +75,12 @@ func (r *replica) run(t testing.TB) {
 		defer close(done)
 		r.Fleet.Run(ctx)
 	}()
-	t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		<-done
-	})
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 func mini(t testing.TB) (*miniredis.Miniredis, *goredis.Client) {

@@ -21,6 +21,7 @@ type Stats struct {
 	Waiting       int    // callers of Wait
 	Wakes         uint64 // messages that came
 	Looks         uint64 // times that a waiter looked without a message
+	Beats         uint64 // round trips to say that we are alive
 	InTouch       bool
 	SilentFor     time.Duration // since Redis answered last; 0 before it did
 	Losses        uint64        // times that Redis went away
@@ -37,7 +38,7 @@ func (f *Fleet) Stats() Stats {
 	s := Stats{
 		Leases: c.leases.Load(), Renewals: c.renewals.Load(), Lost: c.lost.Load(), Waiting: f.waiters.len(),
 		Wakes: c.wakes.Load(), Looks: c.looks.Load(), InTouch: f.InTouch(), Losses: c.losses.Load(),
-		Histories: c.histories.Load(), Queued: c.queued.Load(), Pending: f.pending.len(), Position: applied,
+		Histories: c.histories.Load(), Beats: c.beats.Load(), Queued: c.queued.Load(), Pending: f.pending.len(), Position: applied,
 	}
 	for i := range s.Claims {
 		s.Claims[i], s.Waits[i] = c.claims[i].Load(), c.waits[i].Load()
