@@ -146,7 +146,7 @@ func unsendable(f httpcache.Field) bool {
 // updated and its life begins anew (RFC 9111 §3.2, §4.3.4). The body is shared.
 // A reason is given if the answer may not stay stored by what was updated.
 func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
-	updates := slices.DeleteFunc(slices.Clone(f.resp.Header), unsendable)
+	updates := slices.DeleteFunc(slices.Clone(httpcache.WithDate(f.resp.Header, f.now)), unsendable)
 	merged := httpcache.Response{Status: f.stored.Status, Header: httpcache.Freshen(f.stored.Header, updates)}
 	get := *f.req
 	get.Method = "GET" // a HEAD is about the answer that is stored of a GET
@@ -161,7 +161,10 @@ func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
 	if f.stored.Cost > 0 {
 		e.Cost = f.stored.Cost // to validate costs less than to make
 	}
-	e.Vary, e.VaryValues, e.Body = f.stored.Vary, f.stored.VaryValues, f.stored.Body
+	e.Body = f.stored.Body
+	if slices.Equal(e.Vary.Names, f.stored.Vary.Names) {
+		e.VaryValues = f.stored.VaryValues // of the request it answered first
+	}
 	switch {
 	case !v.OK:
 		return e, v.Reason

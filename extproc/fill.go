@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/flight"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
@@ -27,6 +28,8 @@ type fill struct {
 	ended  bool // how it ended was counted
 	// wanted is set where the answer serves one request and is not stored.
 	wanted func() bool
+	// lease is the fleet's, for progress; the flight has it.
+	lease *fleet.Lease
 }
 
 // begin starts to fill entry. With share its head goes to the followers; without
@@ -34,16 +37,26 @@ type fill struct {
 func (f *fill) begin(svc *Service, lead *flight.Lead, j *job, e *store.Entry, share bool, reason httpcache.Reason) {
 	*f = fill{svc: svc, lead: lead, job: j, entry: e}
 	if share {
+		f.underLease()
 		f.shared = lead.Publish(e)
 		return
 	}
-	lead.Release(true, reason)
+	svc.release(lead, true, reason)
+}
+
+// underLease says that the fetch of a lease made progress.
+func (f *fill) underLease() {
+	if l, ok := f.lead.Attached().(*fleet.Lease); ok {
+		f.lease = l
+		l.Progress()
+	}
 }
 
 // resume goes on with the answer of a flight that was taken over in the middle
 // of its body.
 func (f *fill) resume(svc *Service, lead *flight.Lead, j *job, e *store.Entry) {
 	*f = fill{svc: svc, lead: lead, job: j, entry: e, shared: true}
+	f.underLease()
 }
 
 // give copies an answer for the one request that it serves.
@@ -70,6 +83,9 @@ func (f *fill) append(p []byte, now time.Time) bool {
 		}
 		f.grown = true
 		f.entry.Body.Trim(passAlong)
+	}
+	if f.lease != nil {
+		f.lease.Progress()
 	}
 	err := f.write(p, now)
 	switch {
@@ -106,12 +122,16 @@ func (f *fill) commit(ctx context.Context, now time.Time) {
 		e.Body.End()
 	}
 	f.entry = nil
+	policy := f.job.binding.Policy
 	switch {
-	case f.grown, f.wanted != nil: // not to be stored
+	case f.grown: // nor could anybody else store it
+		f.svc.settle(lease(f.lead), fleet.Uncacheable)
+	case f.wanted != nil: // not to be stored
 	case !e.Body.Whole():
 		f.ends(metrics.FillIncomplete)
 	default:
-		f.svc.put(ctx, e, f.job.binding.Policy.Storage.MaxVariants, now)
+		f.svc.put(ctx, e, policy.Storage.MaxVariants, now)
+		f.svc.commit(lease(f.lead), policy, e, nil)
 		f.ends(metrics.FillStored)
 	}
 	f.lead.Finish()

@@ -20,6 +20,8 @@ type job struct {
 	vary    httpcache.Vary
 	// stored is what the store had when the job was made, or nil.
 	stored *store.Entry
+	// alone: the fetch is not claimed in the fleet, because it goes beside one that is.
+	alone bool
 	// told is what the fetch tells the request that started it.
 	told *told
 }

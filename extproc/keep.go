@@ -13,13 +13,31 @@ import (
 	"github.com/weirproxy/weir/extproc/store"
 )
 
-// lookup asks the store, and the invalidations about what it has.
+// lookup asks the store, and the invalidations about what it has. What other
+// processes may have is asked for here only by requests that will not claim it.
 func (s *Service) lookup(ctx context.Context, m *machine) found {
-	r, err := s.opts.Store.Get(ctx, &m.key, m.req.Header, time.Now())
+	now := time.Now()
+	if s.opts.Fleet != nil && !s.opts.Fleet.CaughtUp(now) {
+		return found{} // invalidations may have been missed: nothing stored can be judged
+	}
+	r, err := s.opts.Store.Get(ctx, &m.key, m.req.Header, now)
+	if err == nil && r.Entry == nil && s.opts.Through != nil && fleet.Shares(m.policy) && !s.willClaim(m) {
+		r, err = s.opts.Through.Get(ctx, &m.key, m.req.Header, now)
+	}
 	if err != nil {
 		s.opts.Logger.Debug("The store did not answer; treated as a miss", "error", err)
 		return found{}
 	}
+	return s.judge(m, r)
+}
+
+// willClaim reports whether a miss of this request leads to a claim in the fleet.
+func (s *Service) willClaim(m *machine) bool {
+	return s.claims(m.policy) && m.holds() && !m.credentials
+}
+
+// judge looks at what is stored through the invalidations.
+func (s *Service) judge(m *machine, r store.Result) found {
 	f := found{Result: r}
 	if r.Entry == nil {
 		return f
@@ -72,34 +90,44 @@ func (s *Service) put(ctx context.Context, e *store.Entry, maxVariants int, now 
 	}
 }
 
-// freshened puts e in the place of the stored variant it came from, and freshens
-// every other variant that the validation was about (RFC 9111 §4.3.4).
-func (s *Service) freshened(ctx context.Context, e *store.Entry, lead *flight.Lead, now time.Time) {
+// freshened puts e in the place of the stored variant old that it came from, and
+// freshens every other variant that the validation was about (RFC 9111 §4.3.4).
+// lead is the flight that the validation was made for, or nil.
+func (s *Service) freshened(ctx context.Context, p *cachepolicy.Policy, e, old *store.Entry, lead *flight.Lead) {
 	fresh := prepare(e)
-	err := s.opts.Store.Update(ctx, &e.Key, now, func(all []*store.Entry) []*store.Entry {
+	s.update(ctx, e, func(all []*store.Entry) []*store.Entry {
 		out := make([]*store.Entry, 0, len(all))
-		for _, old := range all {
+		for _, have := range all {
 			switch {
-			case old.SameVariant(fresh):
+			case have.SameVariant(fresh):
 				out = append(out, fresh)
-			case httpcache.Identifies(old.Header, e.Header) && old.Header.Has("etag"):
-				out = append(out, prepare(freshenedLike(old, e)))
+			case httpcache.Identifies(have.Header, e.Header) && have.Header.Has("etag"):
+				out = append(out, prepare(freshenedLike(have, e)))
 			default:
-				out = append(out, old)
+				out = append(out, have)
 			}
 		}
 		return out
 	})
-	if err != nil {
-		s.opts.Logger.Debug("A freshened answer was not stored", "uri", e.URI, "error", err)
+	if lead == nil {
+		return
 	}
-	if lead != nil {
-		if fresh.ValidateAlways {
-			lead.Release(false, reasonNotShareable)
-			return
-		}
+	l := lease(lead)
+	if fresh.ValidateAlways {
+		lead.Release(false, reasonNotShareable)
+	} else {
 		lead.Publish(fresh)
 		lead.Finish()
+	}
+	if l != nil {
+		s.commit(l, p, fresh, old)
+	}
+}
+
+// update changes what is stored of a resource, in this process and, behind, for all.
+func (s *Service) update(ctx context.Context, e *store.Entry, fn func([]*store.Entry) []*store.Entry) {
+	if err := s.opts.Store.Update(ctx, &e.Key, time.Now(), fn); err != nil {
+		s.opts.Logger.Debug("A stored answer was not changed", "uri", e.URI, "error", err)
 	}
 }
 
@@ -113,19 +141,38 @@ func freshenedLike(old, e *store.Entry) *store.Entry {
 	return &out
 }
 
-// dropped takes a stored variant away.
-func (s *Service) dropped(ctx context.Context, e *store.Entry, now time.Time) {
-	err := s.opts.Store.Update(ctx, &e.Key, now, func(all []*store.Entry) []*store.Entry {
-		return slices.DeleteFunc(slices.Clone(all), e.SameVariant)
-	})
-	if err != nil {
-		s.opts.Logger.Debug("A stored answer was not dropped", "uri", e.URI, "error", err)
+// dropped takes a stored variant away, for all.
+func (s *Service) dropped(ctx context.Context, e *store.Entry) {
+	drop := func(all []*store.Entry) []*store.Entry { return slices.DeleteFunc(slices.Clone(all), e.SameVariant) }
+	s.update(ctx, e, drop)
+	if s.opts.Through == nil || e.Shared.Token == 0 {
+		return
 	}
+	s.running.Go(func() {
+		if err := s.opts.Through.Update(s.ctx, &e.Key, time.Now(), drop); err != nil {
+			s.opts.Logger.Debug("A stored answer was not dropped for all", "uri", e.URI, "error", err)
+		}
+	})
 }
 
 // invalidated stamps what an unsafe request made invalid (RFC 9111 §4.4).
-func (s *Service) invalidated(targets []httpcache.Target, namespace string, now time.Time) {
+// With a fleet all are told before the client hears that the request succeeded; if
+// they cannot be, this process holds the invalidation and they are told later.
+func (s *Service) invalidated(ctx context.Context, targets []httpcache.Target, namespace string) {
+	list := make([]fleet.Invalidation, 0, len(targets))
+	s.policies()
 	for _, t := range targets {
-		s.InvalidateURL(namespace, t, fleet.Hard, now)
+		s.resources.stamp(namespace, t, func(uri string) {
+			list = append(list, fleet.Invalidation{Kind: fleet.ByURL, Namespace: namespace, Value: uri, Mode: fleet.Hard})
+		})
+	}
+	if s.opts.Fleet == nil {
+		for i := range list {
+			s.opts.Stamps.Add(fleet.ByURL, namespace, list[i].Value, fleet.Hard, time.Now())
+		}
+		return
+	}
+	if _, err := s.opts.Fleet.Stamp(ctx, list...); err != nil {
+		s.opts.Logger.Warn("The fleet was not told of an invalidation yet", "error", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/flight"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
@@ -24,7 +25,7 @@ func (s *Service) refresh(id flight.ID, j *job) bool {
 	}
 	lead, won := s.flights.TryLead(id, now)
 	if won {
-		s.startRefill(lead, j, nil)
+		s.startRefill(lead, j, nil, nil)
 	}
 	return won
 }
@@ -34,18 +35,29 @@ func (s *Service) failed(id flight.ID, now time.Time) {
 	s.backoff.Failed(string(id), 1-s.facts.draw(), now)
 }
 
-// takeOver starts a detached fetch for a flight whose leader went away.
+// takeOver finds an owner for a flight whose leader went away: a detached fetch,
+// or, if another process fetches, one that waits for it.
 func (s *Service) takeOver(f *flight.Flight) bool {
 	j, ok := f.Owner().(*job)
-	if !ok || !s.facts.refill(j.req.Scheme) || s.ctx.Err() != nil {
+	if !ok || s.ctx.Err() != nil {
 		return false
 	}
-	s.startRefill(f.Lead(), j, f.Entry())
+	lead := f.Lead()
+	if held, ok := lead.Attached().(fleet.Claimed); ok {
+		lead.Detach()
+		s.startRefill(lead, j, nil, &held)
+		return true
+	}
+	if !s.facts.refill(j.req.Scheme) {
+		return false
+	}
+	s.startRefill(lead, j, f.Entry(), nil)
 	return true
 }
 
-// startRefill runs a detached fetch that owns lead.
-func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry) {
+// startRefill runs a detached fetch that owns lead. resume is the answer whose
+// body it is to go on with, held the fetch of another process to wait for first.
+func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry, held *fleet.Claimed) {
 	s.refills.Add(1)
 	s.running.Go(func() {
 		defer s.refills.Add(-1)
@@ -61,15 +73,33 @@ func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry) {
 				}
 			}()
 		}
-		slot, err := s.admitRefill(ctx, j)
-		if err != nil {
-			s.opts.Metrics.Refill(metrics.RefillDropped)
-			lead.Fail(reasonOverflow)
+		own := j.detached()
+		if resume == nil && s.unclaimed(lead, own) && !s.claimDetached(ctx, lead, own, held) {
 			return
 		}
-		defer slot.Release()
-		s.runRefill(ctx, lead, j.detached(), resume)
+		if !s.facts.refill(j.req.Scheme) {
+			lead.Abandon() // one of those who wait is to fetch
+			return
+		}
+		s.refill(ctx, lead, own, resume)
 	})
+}
+
+// unclaimed reports whether a detached fetch has yet to be claimed in the fleet.
+func (s *Service) unclaimed(lead *flight.Lead, j *job) bool {
+	return !j.alone && lead.Attached() == nil && s.claims(j.binding.Policy)
+}
+
+// refill waits for a turn at the origin and fetches.
+func (s *Service) refill(ctx context.Context, lead *flight.Lead, j *job, resume *store.Entry) {
+	slot, err := s.admitRefill(ctx, j)
+	if err != nil {
+		s.opts.Metrics.Refill(metrics.RefillDropped)
+		lead.Fail(reasonOverflow)
+		return
+	}
+	defer slot.Release()
+	s.runRefill(ctx, lead, j, resume)
 }
 
 // maxRefillWait bounds how long a detached fetch waits for its turn.
@@ -148,7 +178,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 	switch {
 	case a.failed && (a.entry == nil || f.stored != nil && staleIfErrorAllowed(f.stored, at)):
 		k.settled, k.result = true, metrics.RefillFailed
-		k.lead.Fail(a.reason)
+		k.svc.fail(k.lead, a.reason)
 	case a.entry != nil:
 		k.filling = true
 		k.fill.begin(k.svc, k.lead, k.job, a.entry, a.share, a.reason)
@@ -165,7 +195,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 func (k *sink) uncacheable(f *fetched, a *admission) bool {
 	if f.stored != nil {
 		if a.drop || !isFresh(f.stored, f.now) {
-			k.svc.dropped(k.ctx, f.stored, f.now)
+			k.svc.dropped(k.ctx, f.stored)
 		} else {
 			k.svc.failed(k.lead.ID(), f.now)
 		}
@@ -173,15 +203,16 @@ func (k *sink) uncacheable(f *fetched, a *admission) bool {
 	k.settled, k.result = true, metrics.RefillUncacheable
 	n := contentLength(f.resp.Header)
 	if n < 0 || n > f.binding.Policy.Storage.MaxObjectSize || f.resp.Header.Has("set-cookie") {
-		k.lead.Release(true, a.reason)
+		k.svc.release(k.lead, true, a.reason)
 		return false
 	}
 	v := httpcache.StoreVerdict{}
 	e := newEntry(f, &v, cachepolicy.Lifetime{})
 	if slices.ContainsFunc(e.Header, unsendable) {
-		k.lead.Release(true, a.reason)
+		k.svc.release(k.lead, true, a.reason)
 		return false
 	}
+	k.svc.settle(lease(k.lead), fleet.Uncacheable)
 	wanted := k.lead.ReleaseButOne(e, true, a.reason, func(req httpcache.Fields) bool {
 		return !req.Has("authorization") && !req.Has("cookie") &&
 			(e.Vary.Any || httpcache.SameVariant(e.Vary.Names, e.VaryValues, req))
@@ -201,17 +232,17 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 		fresh, forbidden := freshen(f)
 		if forbidden != "" {
 			k.result, k.reason = metrics.RefillUncacheable, forbidden
-			k.svc.dropped(k.ctx, f.stored, at)
-			k.lead.Release(true, forbidden)
+			k.svc.dropped(k.ctx, f.stored)
+			k.svc.release(k.lead, true, forbidden)
 			return
 		}
 		k.job.told.validated.Store(true)
-		k.svc.freshened(k.ctx, fresh, k.lead, at)
+		k.svc.freshened(k.ctx, k.job.binding.Policy, fresh, f.stored, k.lead)
 		return
 	}
 	k.result, k.reason = metrics.RefillFailed, reasonForeign304
-	k.svc.dropped(k.ctx, f.stored, at)
-	k.lead.Fail(reasonForeign304)
+	k.svc.dropped(k.ctx, f.stored)
+	k.svc.fail(k.lead, reasonForeign304)
 }
 
 // Body takes a chunk; an error stops the fetch.
@@ -241,11 +272,9 @@ func (k *sink) end(err error) {
 		k.result = metrics.RefillFailed
 		k.svc.opts.Logger.Debug("A detached fetch failed", "uri", uriOf(&k.job.req), "error", err)
 		k.fill.abandon()
-		k.lead.Fail(reasonRefillFailed)
+		k.svc.fail(k.lead, reasonRefillFailed)
 	}
 	switch k.result {
-	case metrics.RefillFailed:
-		k.svc.failed(k.lead.ID(), time.Now())
 	case metrics.RefillStored, metrics.RefillNotModified:
 		k.svc.backoff.Succeeded(string(k.lead.ID()))
 	default:

@@ -33,6 +33,11 @@ type Options struct {
 	Policies func() *cachepolicy.Set
 	Store    store.Store
 	Stamps   *fleet.Stamps
+	// Fleet coalesces fetches with other processes; nil: this one is alone.
+	Fleet *fleet.Fleet
+	// Through is Store over the store that all processes share: for requests that
+	// do not lead a flight, and for what is stored without a lease. Nil without Fleet.
+	Through store.Store
 	// Fetcher makes detached fetches; nil if there is no way back into Envoy.
 	Fetcher *refill.Fetcher
 	Tokens  *refill.Tokens
@@ -83,7 +88,7 @@ func New(o Options) *Service {
 		position: o.Stamps.Position,
 		draw:     o.Draw,
 	}
-	s.flights = flight.New(flight.Options{TakeOver: s.takeOver})
+	s.flights = flight.New(flight.Options{TakeOver: s.takeOver, Dropped: s.dropLease})
 	return s
 }
 

@@ -271,16 +271,15 @@ func (s *session) doFill(e *effect) {
 			s.lead.Abandon()
 		}
 	case opRelease:
-		s.lead.Release(e.mark, e.reason)
+		s.svc.release(s.lead, e.mark, e.reason)
 	case opFail:
-		s.svc.failed(s.lead.ID(), time.Now())
-		s.lead.Fail(e.reason)
+		s.svc.fail(s.lead, e.reason)
 	case opFreshen:
-		s.svc.freshened(ctx, e.entry, s.lead, time.Now())
+		s.svc.freshened(ctx, s.m.policy, e.entry, s.m.stored, s.lead)
 	case opDelete:
-		s.svc.dropped(ctx, e.entry, time.Now())
+		s.svc.dropped(ctx, e.entry)
 	case opInvalidate:
-		s.svc.invalidated(e.targets, s.m.policy.Namespace, time.Now())
+		s.svc.invalidated(ctx, e.targets, s.m.policy.Namespace)
 	}
 }
 
@@ -316,7 +315,7 @@ func (s *session) join(e *effect) {
 			w.Cut()
 			continue
 		}
-		if role == flight.RoleLead && s.filledMeanwhile() {
+		if role == flight.RoleLead && (s.filledMeanwhile() || s.svc.claims(s.m.policy) && !s.claim(e)) {
 			return
 		}
 		s.m.onJoin(role, time.Now())
@@ -349,6 +348,7 @@ func (s *session) tryLead(e *effect) {
 		if s.m.pending == nil && s.filledMeanwhile() {
 			return
 		}
+		won = s.m.pending != nil || !s.svc.claims(s.m.policy) || s.claimRefresh()
 	}
 	s.m.onTryLead(won, e.outcome, time.Now())
 }

@@ -119,7 +119,9 @@ func (s *session) awaitBody(ctx context.Context, changed <-chan struct{}) error 
 		case <-t.C:
 			if s.waiter != nil && s.m.refillable() {
 				if lead, ok := s.waiter.Supersede(time.Now(), stallAfter); ok {
-					s.svc.startRefill(lead, s.ownJob(), nil)
+					beside := *s.ownJob()
+					beside.alone = true
+					s.svc.startRefill(lead, &beside, nil, nil)
 				}
 			}
 		}
