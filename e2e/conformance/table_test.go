@@ -44,6 +44,8 @@ type want struct {
 	// asked is how many requests the origin has seen by then. A refresh in the background may still come: it is
 	// waited for; one too many is not.
 	asked int
+	// refreshed waits until no refresh in the background runs any more.
+	refreshed bool
 	// fields are name, value pairs that must be there so; absent are names that must not be there.
 	fields, absent []string
 	// age is the least Age; one second more is allowed for. The field must be there when it is not 0.
@@ -69,6 +71,7 @@ func status(code int, pairs ...string) harness.Reply {
 type installation struct {
 	origin *harness.Origin
 	envoy  *harness.Envoy
+	weir   *harness.Weir
 }
 
 // policyOf is the policy of conformance.yaml's spirit with windows as given.
@@ -96,7 +99,7 @@ func install(t *testing.T) *installation {
 		routes = append(routes, harness.Route{Name: name, Prefix: "/" + name + "/"})
 	}
 	in.envoy = harness.StartEnvoy(t, harness.EnvoyOptions{Origins: []string{in.origin.Address()}, Routes: routes})
-	weir := harness.StartWeir(t, harness.WeirOptions{
+	in.weir = harness.StartWeir(t, harness.WeirOptions{
 		Policies: map[string]string{
 			"rfc.yaml":     policyOf("rfc", "0s", "10m"),
 			"strict.yaml":  policyOf("strict", "0s", "0s"),
@@ -104,7 +107,7 @@ func install(t *testing.T) *installation {
 		},
 		RefillAddress: in.envoy.RefillAddress(),
 	})
-	in.envoy.SetWeir(weir.GRPCAddress)
+	in.envoy.SetWeir(in.weir.GRPCAddress)
 	return in
 }
 
@@ -139,10 +142,23 @@ func (in *installation) run(t *testing.T, r row) {
 				t.Errorf("%s: the origin was asked %d times, want %d", what, n, q.want.asked)
 			}
 		}
+		if q.want.refreshed {
+			in.awaitRefreshes(t)
+		}
 		if t.Failed() {
 			t.Fatalf("%s got %d %q\n%s", what, resp.Status, resp.Body, fieldLines(resp.Header))
 		}
 	}
+}
+
+// awaitRefreshes waits until none runs, of this row or of another: those that ran before are over then.
+func (in *installation) awaitRefreshes(t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, 30*time.Second, "refreshes are over", func() bool {
+		var status struct{ Refills struct{ Running int } }
+		in.weir.AdminGet("/v1/status", &status)
+		return status.Refills.Running == 0
+	})
 }
 
 func pathOf(policy string) string {
