@@ -162,17 +162,17 @@ func (e *edge) invalidate(path string) {
 	}, &done)
 }
 
-// status is the part of GET /v1/status that tests look at.
-type status struct {
+// weirStatus is the part of GET /v1/status that tests look at.
+type weirStatus struct {
 	Streams, Waiting int
 	Flights          struct{ Flights, Waiters, Marks int }
 	Refills          struct{ Running int }
 	Store            struct{ Entries int }
 }
 
-func (e *edge) status() status {
+func (e *edge) status() weirStatus {
 	e.t.Helper()
-	var s status
+	var s weirStatus
 	e.weir.AdminGet("/v1/status", &s)
 	return s
 }
@@ -214,7 +214,7 @@ func (e *edge) quiet() {
 	if e.t.Failed() {
 		return // there is nothing more to learn, and what failed may be the reason
 	}
-	var s status
+	var s weirStatus
 	defer func() {
 		if e.t.Failed() {
 			e.t.Logf("/v1/status at last: %+v", s)
