@@ -15,6 +15,7 @@ WEIR_TOOLS_DIR ?= $(XDG_CACHE_HOME)/weir/tools
 export WEIR_TOOLS_DIR
 
 GOLANGCI_LINT := $(WEIR_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/bin/golangci-lint
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 COMMANDS = $(notdir $(patsubst %/,%,$(wildcard cmd/*/)))
@@ -56,9 +57,15 @@ vet: ## Compile everything, tests too, and vet it
 	go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint
+lint: lint-api ## Run golangci-lint, and kube-api-linter on the API types
 	@.ci/tools golangci-lint
 	$(GOLANGCI_LINT) run --timeout 10m ./...
+
+.PHONY: lint-api
+lint-api: ## Hold the API types to the Kubernetes API conventions
+	@mkdir -p $(WEIR_TOOLS_DIR)
+	@go build -C .ci/kube-api-linter -o $(WEIR_TOOLS_DIR)/kube-api-linter .
+	$(WEIR_TOOLS_DIR)/kube-api-linter ./cachepolicy/v1alpha1
 
 .PHONY: test-unit
 test-unit: ## Run the unit and scenario tests with the race detector
@@ -81,8 +88,22 @@ conformance: ## Run the HTTP caching conformance suite (PEERS=1: other caches to
 ##@ Generated files
 
 .PHONY: generate
-generate: ## Write generated files anew
+generate: generate-api ## Write generated files anew
 	go generate ./...
+
+# The chart's CRDs are those of config/crd, with what values add to their metadata.
+.PHONY: generate-api
+generate-api: ## Write what is generated from the API types: deep copies and CRDs
+	@rm -f config/crd/weir.dev_*.yaml charts/weir-crds/templates/weir.dev_*.yaml
+	$(CONTROLLER_GEN) object crd paths=./cachepolicy/v1alpha1 output:crd:dir=config/crd
+	@mkdir -p charts/weir-crds/templates
+	@for crd in config/crd/weir.dev_*.yaml; do \
+	  if grep -q '{{' "$$crd"; then echo "$$crd: Helm would take {{ for a template" >&2; exit 1; fi; \
+	  sed -e '1{/^---$$/d}' \
+	    -e 's/^  annotations:$$/&\n    {{- with include "weir-crds.annotations" . }}{{ nindent 4 . }}{{ end }}/' \
+	    -e 's/^  labels:$$/&\n    {{- include "weir-crds.labels" . | nindent 4 }}/' \
+	    "$$crd" >"charts/weir-crds/templates/$${crd##*/}"; \
+	done
 
 .PHONY: check
 check: ## Fail if generated files are not current

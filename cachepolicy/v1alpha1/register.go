@@ -15,6 +15,9 @@ const Version = "v1alpha1"
 // Kind is the kind of a CachePolicy resource.
 const Kind = "CachePolicy"
 
+// InvalidationKind is the kind of a CacheInvalidation resource.
+const InvalidationKind = "CacheInvalidation"
+
 // GroupVersion returns the group and version of this package.
 func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: GroupName, Version: Version}
@@ -23,7 +26,7 @@ func GroupVersion() schema.GroupVersion {
 // AddToScheme registers the types of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
 	gv := GroupVersion()
-	scheme.AddKnownTypes(gv, &CachePolicy{}, &CachePolicyList{})
+	scheme.AddKnownTypes(gv, &CachePolicy{}, &CachePolicyList{}, &CacheInvalidation{}, &CacheInvalidationList{})
 	metav1.AddToGroupVersion(scheme, gv)
 	return nil
 }
