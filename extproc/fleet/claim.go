@@ -96,12 +96,16 @@ func (f *Fleet) claim(ctx context.Context, c *Claim, owner string, waited uint64
 		above = c.Known.Shared.Token
 	}
 	for range maxAsks {
+		epoch, ok := f.Reading()
+		if !ok {
+			return Claimed{State: Unavailable, Err: ErrAway}
+		}
 		got, record := f.ask(ctx, c, owner, above, waited)
 		if got.State != Found {
 			return got
 		}
 		e, err := f.bring(ctx, c, record)
-		if err == nil && f.useful(c, e) {
+		if err == nil && f.Read(epoch, e) && f.useful(c, e) {
 			got.Entry = e
 			return got
 		}
@@ -118,9 +122,6 @@ const maxAsks = 8
 
 // ask runs the script once.
 func (f *Fleet) ask(ctx context.Context, c *Claim, owner string, above, waited uint64) (Claimed, *redis.Found) {
-	if !f.InTouch() {
-		return Claimed{State: Unavailable, Err: ErrAway}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, claimLimit)
 	defer cancel()
 	name := redis.NameOf(c.Key)

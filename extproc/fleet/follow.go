@@ -12,6 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/store/redis"
 )
 
@@ -70,10 +71,26 @@ func (f *Fleet) CaughtUp(now time.Time) bool {
 }
 
 // InTouch reports whether Redis answers this process, which knows what the fleet
-// knows. Nothing is read from Redis otherwise: it could not be judged.
+// knows and has told what it did. No entry is taken from Redis otherwise: it could
+// not be judged.
 func (f *Fleet) InTouch() bool {
 	fo := &f.follower
-	return fo.heard.Load() != 0 && !fo.away.Load() && !fo.catching.Load()
+	return fo.heard.Load() != 0 && !fo.away.Load() && !fo.catching.Load() && !f.pending.some.Load()
+}
+
+// Reading begins to read an entry from Redis: false if this process is not in
+// touch. The epoch is for Read.
+func (f *Fleet) Reading() (epoch uint64, ok bool) {
+	epoch = f.pending.epoch.Load()
+	return epoch, f.InTouch()
+}
+
+// Read ends it: false if the entry is not to be used, since this process stamped
+// something meanwhile that the fleet has not been told. Such a stamp would not
+// cover the entry, which may come from a process that is ahead of this one.
+func (f *Fleet) Read(epoch uint64, e *store.Entry) bool {
+	f.stamps.Saw(e.Birth)
+	return f.pending.epoch.Load() == epoch
 }
 
 // follow keeps the stamps at what the fleet knows, until ctx ends. It does not

@@ -145,8 +145,14 @@ func TestStreamThatWasTrimmed(t *testing.T) {
 		a, b := join(t, dial(), "a", nil), join(t, dial(), "b", nil)
 		birth := b.stamps.Position()
 		const n = 2*pageSize + 500
-		for i := range n {
-			a.invalidates(t, fmt.Sprint("/", i), Hard)
+		for i := 0; i < n; i += 250 {
+			var list []Invalidation
+			for j := range 250 {
+				list = append(list, Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf(fmt.Sprint("/", i+j))})
+			}
+			if _, err := a.Stamp(t.Context(), list...); err != nil {
+				t.Fatal(err)
+			}
 		}
 		m.Del("weir:{stamps}:log")
 		a.invalidates(t, "/last", Soft)

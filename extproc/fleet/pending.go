@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // maxPending bounds what one process keeps to tell the fleet once Redis is back.
@@ -14,6 +15,8 @@ const flushSize = 256
 
 // pending are the stamps that this process has set while Redis was away.
 type pending struct {
+	epoch atomic.Uint64 // counts what was queued
+	some  atomic.Bool   // there are some, or being told
 	mu    sync.Mutex
 	texts map[string]struct{}
 }
@@ -23,6 +26,8 @@ func (f *Fleet) queue(list []Invalidation) {
 	now := f.opts.Now()
 	f.pending.mu.Lock()
 	defer f.pending.mu.Unlock()
+	f.pending.epoch.Add(1) // before the stamps: see Fleet.Read
+	f.pending.some.Store(true)
 	if f.pending.texts == nil {
 		f.pending.texts = map[string]struct{}{}
 	}
@@ -42,6 +47,7 @@ func (f *Fleet) flush(ctx context.Context) error {
 	for {
 		batch := f.pending.take(flushSize)
 		if len(batch) == 0 {
+			f.pending.settle()
 			return nil
 		}
 		history, applied := f.knows()
@@ -76,6 +82,13 @@ func (p *pending) putBack(batch []string) {
 	for _, text := range batch {
 		p.texts[text] = struct{}{}
 	}
+}
+
+// settle notes that all is told, if that is so.
+func (p *pending) settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.some.Store(len(p.texts) > 0)
 }
 
 func (p *pending) len() int {

@@ -4,9 +4,15 @@ import "time"
 
 // Positions of a fleet are those that Redis gives, shifted: between two of them
 // there is room for what a process stamps on its own while Redis is away. Such a
-// stamp covers everything the process has fetched so far, and nothing it fetches
-// from then on; once Redis is back the stamp is added there and gets a position
-// above all of them.
+// stamp covers everything the process has so far, and nothing it fetches from then
+// on; once Redis is back the stamp is added there and gets a position above all
+// that was fetched anywhere meanwhile.
+//
+// What the process has may come from another that was ahead of it, so the stamp is
+// put above the births that were seen (Saw). The fetches that begin after it carry
+// its position as their birth although the process has not applied all up to
+// there: those stamps came before the fetch all the same, since another process
+// had applied them.
 const (
 	localBits = 12
 	localMask = 1<<localBits - 1
@@ -24,12 +30,22 @@ func Shared(birth uint64) uint64 { return birth &^ localMask }
 // stamp stays above what fetches carry as their birth: what it covers cannot be
 // cached meanwhile. The caller holds mu.
 func (s *Stamps) addLocal(n name, mode Mode) uint64 {
-	at := s.position.Load() + 1
+	at := max(s.position.Load(), Shared(s.seen.Load())) + 1
 	s.put(n, mode, at)
 	if !s.fleet || at&localMask != 0 {
 		s.position.Store(at)
 	}
 	return at
+}
+
+// Saw notes the birth of an entry that came from another process.
+func (s *Stamps) Saw(birth uint64) {
+	for {
+		seen := s.seen.Load()
+		if birth <= seen || s.seen.CompareAndSwap(seen, birth) {
+			return
+		}
+	}
 }
 
 // Stamp is one invalidation at its position in the fleet.

@@ -47,7 +47,8 @@ const DefaultMaxStamps = 1 << 16
 // the name hashes to; only then does it look the name up.
 type Stamps struct {
 	position atomic.Uint64        // up to which all is known
-	newest   atomic.Uint64        // of all stamps; above position only for a moment
+	newest   atomic.Uint64        // of all stamps
+	seen     atomic.Uint64        // newest birth of what other processes fetched
 	latest   [kinds]atomic.Uint64 // newest position of each kind
 	slots    []atomic.Uint64      // newest position by hash of kind and value
 	floor    [2]atomic.Uint64     // by Mode: births below are covered

@@ -130,25 +130,3 @@ func (ws *waiters) len() int {
 	}
 	return n
 }
-
-// listen passes wake-ups on until ctx ends. The client connects again by itself;
-// meanwhile the net below has to do.
-func (f *Fleet) listen(ctx context.Context) {
-	sub := f.store.Client().Subscribe(ctx, redis.Channels()...)
-	defer func() { _ = sub.Close() }()
-	messages := sub.Channel()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case m, ok := <-messages:
-			if !ok {
-				return
-			}
-			if m, ok := redis.ParseMessage(m.Payload); ok {
-				f.counts.wakes.Add(1)
-				f.waiters.wake(m)
-			}
-		}
-	}
-}
