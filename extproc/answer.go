@@ -186,11 +186,14 @@ const retryAfter = "1"
 
 // perHit is the part of a stored message that is made for this one hit.
 func (m *machine) perHit(e *store.Entry, o metrics.Outcome, s httpcache.CacheStatus, now time.Time) []byte {
+	var age [20]byte
+	var status [160]byte
 	existing, _ := e.Header.Joined("cache-status")
-	b := wire.AppendImmediateFields(make([]byte, 0, 160),
-		httpcache.Field{Name: "age", Value: ageText(e, now)},
-		httpcache.Field{Name: "cache-status", Value: string(httpcache.AppendCacheStatus(nil, existing, s))})
-	return wire.AppendMetadata(b, "outcome", o.String(), "policy", e.Policy)
+	return wire.AppendPerHit(make([]byte, 0, 256), wire.PerHit{
+		Age:         httpcache.AppendAge(age[:0], e.Age(now)),
+		CacheStatus: httpcache.AppendCacheStatus(status[:0], existing, s),
+		Outcome:     o.String(), Policy: e.Policy,
+	})
 }
 
 // logged adds what access logs may show.

@@ -117,6 +117,7 @@ func (s *Service) Close() {
 // process runs one stream.
 func (s *Service) process(stream grpc.ServerStream) error {
 	ses := &session{svc: s, stream: stream, m: machine{facts: &s.facts}}
+	ses.m.out = ses.room[:0]
 	defer ses.close() // by a panic too: nobody may wait for a stream that is gone
 	return ses.run()
 }

@@ -23,6 +23,7 @@ type session struct {
 	stream grpc.ServerStream
 	m      machine
 	msg    wire.Message
+	room   [4]effect // backs m.out, which is rarely longer
 
 	lead   *flight.Lead
 	waiter *flight.Waiter

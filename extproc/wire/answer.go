@@ -3,6 +3,7 @@ package wire
 import (
 	"strconv"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weirproxy/weir/extproc/httpcache"
@@ -41,9 +42,21 @@ func PrepareImmediate(a Answer, body []byte) (message, bodyPart []byte) {
 // Prepared is a stored ImmediateResponse with the fields of this one hit.
 func Prepared(message []byte, perHit []byte) *Reply { return NewReply(message, perHit) }
 
-// AppendImmediateFields appends the part of an ImmediateResponse that carries
-// the fields of one hit.
-func AppendImmediateFields(b []byte, fields ...httpcache.Field) []byte {
+// PerHit is what of a stored ImmediateResponse is made for one hit. The byte
+// slices are not kept.
+type PerHit struct {
+	Age, CacheStatus []byte
+	Outcome, Policy  string // for access logs
+}
+
+// AppendPerHit appends the part of an ImmediateResponse that carries p.
+func AppendPerHit(b []byte, p PerHit) []byte {
+	b = appendImmediateFields(b, httpcache.Field{Name: "age", Value: bytesString(p.Age)},
+		httpcache.Field{Name: "cache-status", Value: bytesString(p.CacheStatus)})
+	return AppendMetadata(b, "outcome", p.Outcome, "policy", p.Policy)
+}
+
+func appendImmediateFields(b []byte, fields ...httpcache.Field) []byte {
 	size := 0
 	for _, f := range fields {
 		size += headerOptionSize(f)
@@ -171,7 +184,7 @@ func appendStructField(b []byte, name string, f func([]byte) []byte) []byte {
 // With returns r with one more piece, such as AppendMetadata made.
 func (r *Reply) With(part []byte) *Reply {
 	if len(part) > 0 {
-		r.parts = append(r.parts, NewReply(part).parts...)
+		r.parts = append(r.parts, mem.SliceBuffer(part))
 	}
 	return r
 }

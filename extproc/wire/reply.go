@@ -14,11 +14,13 @@ import (
 // the other. The pieces are not written to once the Reply was sent.
 type Reply struct {
 	parts mem.BufferSlice
+	room  [4]mem.Buffer // backs parts
 }
 
 // NewReply returns a Reply of the given pieces, which it does not copy.
 func NewReply(parts ...[]byte) *Reply {
-	r := &Reply{parts: make(mem.BufferSlice, 0, len(parts))}
+	r := &Reply{}
+	r.parts = r.room[:0]
 	for _, p := range parts {
 		if len(p) > 0 {
 			r.parts = append(r.parts, mem.SliceBuffer(p))

@@ -188,9 +188,9 @@ func TestReplies(t *testing.T) {
 		"extend timeout": {wire.ExtendTimeout(3500 * time.Millisecond), &extprocv3.ProcessingResponse{
 			OverrideMessageTimeout: durationpb.New(3500 * time.Millisecond)}},
 		"prepared immediate": {
-			wire.Prepared(prepared, wire.AppendImmediateFields(nil,
-				httpcache.Field{Name: "age", Value: "3"}, httpcache.Field{Name: "cache-status", Value: "weir; hit"})),
-			&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
+			wire.Prepared(prepared, wire.AppendPerHit(nil, wire.PerHit{
+				Age: []byte("3"), CacheStatus: []byte("weir; hit"), Outcome: "hit", Policy: "a/b"})),
+			&extprocv3.ProcessingResponse{DynamicMetadata: metadata, Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 				ImmediateResponse: &extprocv3.ImmediateResponse{
 					Status: &typev3.HttpStatus{Code: typev3.StatusCode_OK}, Body: long, Details: "weir_hit",
 					Headers: &extprocv3.HeaderMutation{SetHeaders: []*corev3.HeaderValueOption{

@@ -47,8 +47,7 @@ var answerHead = wire.Answer{Status: 200, Header: httpcache.Fields{ //nolint:goc
 
 func forms() []form {
 	perHit := func() []byte {
-		return wire.AppendImmediateFields(nil, httpcache.Field{Name: "age", Value: "3"},
-			httpcache.Field{Name: "cache-status", Value: "weir; hit; ttl=50"})
+		return wire.AppendPerHit(nil, wire.PerHit{Age: []byte("3"), CacheStatus: []byte("weir; hit; ttl=50")})
 	}
 	return []form{
 		{"immediate", func(s grpc.ServerStream, _, prepared []byte) error {
