@@ -73,14 +73,11 @@ type Claimed struct {
 	Err   error          // Unavailable
 }
 
-// Time limits of a claim: of the script, and of bringing the body of what it found.
-const (
-	claimLimit = 250 * time.Millisecond
-	bodyLimit  = time.Second
-)
+// bodyLimit bounds how long it takes to bring the body of what a claim found.
+const bodyLimit = time.Second
 
-// Acquire claims the variant: it returns what became of it within 250 ms, or, if
-// it has to bring a body of more than 64 KiB, within a second more.
+// Acquire claims the variant: it returns what became of it within Options.Claim,
+// or, if it has to bring a body of more than 64 KiB, within a second more.
 func (f *Fleet) Acquire(ctx context.Context, c Claim) Claimed {
 	owner := f.opts.Replica + "/" + rand.Text()
 	got := f.claim(ctx, &c, owner, 0)
@@ -122,7 +119,7 @@ const maxAsks = 8
 
 // ask runs the script once.
 func (f *Fleet) ask(ctx context.Context, c *Claim, owner string, above, waited uint64) (Claimed, *redis.Found) {
-	ctx, cancel := context.WithTimeout(ctx, claimLimit)
+	ctx, cancel := context.WithTimeout(ctx, f.opts.Claim)
 	defer cancel()
 	name := redis.NameOf(c.Key)
 	variant := redis.VariantName(c.Vary.Names, c.Vary.Select(c.Header))

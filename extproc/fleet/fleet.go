@@ -24,6 +24,7 @@ const (
 	DefaultMark      = 5 * time.Second
 	DefaultSilence   = 3 * time.Second
 	DefaultConfirm   = time.Second
+	DefaultClaim     = 250 * time.Millisecond
 )
 
 // Bounds of a lease's life: shorter ones are lost to a pause of the collector or
@@ -55,6 +56,8 @@ type Options struct {
 	// Silence is after how long without word from Redis a process is no longer
 	// sure of what it knows; 0 means 3 s.
 	Silence time.Duration
+	// Claim bounds a round trip that a request waits for; 0 means 250 ms.
+	Claim time.Duration
 	// Confirm bounds how long Invalidate waits for other replicas; 0 means 1 s.
 	Confirm time.Duration
 	// MaxStamps bounds the stamps in Redis; 0 means DefaultMaxStamps.
@@ -94,6 +97,7 @@ func New(o Options) (*Fleet, error) {
 	o.Mark = min(or(o.Mark, DefaultMark), time.Minute)
 	o.Silence = or(o.Silence, DefaultSilence)
 	o.Confirm = or(o.Confirm, DefaultConfirm)
+	o.Claim = or(o.Claim, DefaultClaim)
 	o.MaxStamps = or(o.MaxStamps, DefaultMaxStamps)
 	if o.Now == nil {
 		o.Now = time.Now

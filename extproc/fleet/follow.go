@@ -224,7 +224,7 @@ func (f *Fleet) knows() (history string, applied uint64) {
 // read waits for stamps and applies them. A gap in the stream is left to sync.
 func (f *Fleet) read(ctx context.Context) error {
 	_, applied := f.knows()
-	limit, cancel := context.WithTimeout(ctx, followBlock+claimLimit)
+	limit, cancel := context.WithTimeout(ctx, followBlock+f.opts.Claim)
 	defer cancel()
 	streams, err := f.store.Client().XRead(limit, &goredis.XReadArgs{
 		Streams: []string{f.stampKeys()[2], strconv.FormatUint(applied, 10) + "-0"},

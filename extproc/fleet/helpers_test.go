@@ -21,6 +21,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// patience is for what must not depend on how loaded the machine is.
+const patience = time.Minute
+
 func keyring(t testing.TB) *redis.Keyring {
 	t.Helper()
 	k, err := redis.NewKeyring([]byte("0123456789abcdef0123456789abcdef"))
@@ -50,11 +53,11 @@ func join(t testing.TB, client goredis.UniversalClient, id string, change func(*
 
 func unsynced(t testing.TB, client goredis.UniversalClient, id string, change func(*Options)) *replica {
 	t.Helper()
-	o := Options{Stamps: NewStamps(0), Replica: id, Logger: slog.New(slog.DiscardHandler), Confirm: 30 * time.Second}
+	o := Options{Stamps: NewStamps(0), Replica: id, Logger: slog.New(slog.DiscardHandler), Confirm: patience, Claim: patience}
 	if change != nil {
 		change(&o)
 	}
-	s, err := redis.New(client, redis.Options{Keys: keyring(t), Now: o.Now})
+	s, err := redis.New(client, redis.Options{Keys: keyring(t), Now: o.Now, Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +94,16 @@ func mini(t testing.TB) (*miniredis.Miniredis, *goredis.Client) {
 
 func dial(t testing.TB, addr string) *goredis.Client {
 	t.Helper()
-	c := goredis.NewClient(&goredis.Options{
-		Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true,
-	})
+	c := newClient(addr)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+func newClient(addr string) *goredis.Client {
+	return goredis.NewClient(&goredis.Options{
+		Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true,
+		ReadTimeout: patience, WriteTimeout: patience,
+	})
 }
 
 func testPolicy() *cachepolicy.Policy {

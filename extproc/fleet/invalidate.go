@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -87,30 +86,45 @@ const maxSilent = 100
 // Invalidate invalidates for the whole fleet and waits until the replicas that are
 // alive have applied it, for Options.Confirm at most. An error says that this
 // could not be found out; the receipt says what is known all the same.
-func (f *Fleet) Invalidate(ctx context.Context, i Invalidation) (Receipt, error) {
+func (f *Fleet) Invalidate(ctx context.Context, list ...Invalidation) (Receipt, error) {
+	return f.invalidate(ctx, f.opts.Confirm, list)
+}
+
+// announceLimit bounds how long Announce waits for other replicas: a client waits
+// for its answer.
+const announceLimit = 100 * time.Millisecond
+
+// Announce is Invalidate for what a request made invalid: it waits for the others
+// no longer than the request's client may be kept waiting.
+func (f *Fleet) Announce(ctx context.Context, list ...Invalidation) (Receipt, error) {
+	return f.invalidate(ctx, announceLimit, list)
+}
+
+func (f *Fleet) invalidate(ctx context.Context, limit time.Duration, list []Invalidation) (Receipt, error) {
 	began := f.opts.Now()
-	position, err := f.Stamp(ctx, i)
+	position, err := f.Stamp(ctx, list...)
 	if err != nil {
 		return Receipt{Queued: true, Replicas: 1, Confirmed: 1, Took: f.opts.Now().Sub(began)}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	receipt, err := f.confirm(ctx, position)
 	receipt.Took = f.opts.Now().Sub(began)
 	return receipt, err
 }
 
-// confirm waits until the replicas have applied position.
+// confirm waits until the replicas have applied position, or ctx ends.
 func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.opts.Confirm)
-	defer cancel()
-	receipt := Receipt{Position: position, Replicas: 1, Confirmed: 1}
+	receipt, known := Receipt{Position: position, Replicas: 1, Confirmed: 1}, false
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		r, err := f.store.Run(ctx, f.replicas, f.stampKeys())
-		if err != nil && ctx.Err() == nil {
+		list, err := f.Replicas(ctx)
+		if err != nil && (ctx.Err() == nil || !known) {
 			return receipt, err
 		}
 		if err == nil {
 			var waiting bool
-			receipt, waiting = f.tally(position, r.List(0))
+			receipt, waiting = f.tally(position, list)
+			known = true
 			if !waiting {
 				return receipt, nil
 			}
@@ -124,23 +138,22 @@ func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
 }
 
 // tally counts who has confirmed; waiting says that another may do so yet.
-func (f *Fleet) tally(position uint64, list []string) (r Receipt, waiting bool) {
+func (f *Fleet) tally(position uint64, list []Replica) (r Receipt, waiting bool) {
 	r = Receipt{Position: position, Replicas: 1, Confirmed: 1}
-	for ; len(list) >= 4; list = list[4:] {
-		if list[0] == f.opts.Replica {
+	for i := range list {
+		other := &list[i]
+		if other.Name == f.opts.Replica {
 			continue // it has applied it before it came here
 		}
 		r.Replicas++
-		applied, _ := strconv.ParseUint(list[1], 10, 64)
-		silentFor, _ := strconv.ParseInt(list[2], 10, 64)
-		if applied >= position && list[3] == "1" {
+		if other.Applied >= position && other.Current {
 			r.Confirmed++
 			continue
 		}
 		if len(r.Silent) < maxSilent {
-			r.Silent = append(r.Silent, list[0])
+			r.Silent = append(r.Silent, other.Name)
 		}
-		waiting = waiting || time.Duration(silentFor)*time.Microsecond <= f.opts.Silence
+		waiting = waiting || f.Alive(other)
 	}
 	slices.Sort(r.Silent)
 	return r, waiting

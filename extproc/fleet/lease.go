@@ -41,6 +41,7 @@ func (f *Fleet) newLease(
 		began: sent, until: sent.Add(f.opts.LeaseLife), lost: make(chan struct{}),
 	}
 	f.counts.leases.Add(1)
+	f.counts.held.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(f.opts.LeaseLife/3, l.tick)
@@ -84,6 +85,7 @@ func (l *Lease) tick() {
 	}
 	if errors.Is(err, errLost) || !now.Before(l.until) {
 		l.timer = nil
+		l.fleet.counts.held.Add(-1)
 		l.fleet.counts.lost.Add(1)
 		close(l.lost)
 		return
@@ -96,7 +98,7 @@ var errLost = errors.New("the lease is another's by now")
 
 // renew makes the lease live on in Redis.
 func (l *Lease) renew() error {
-	ctx, cancel := context.WithTimeout(context.Background(), claimLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), l.fleet.opts.Claim)
 	defer cancel()
 	r, err := l.fleet.store.Run(ctx, l.fleet.renew, l.keys(), l.token, l.owner, l.fleet.opts.LeaseLife.Microseconds())
 	switch {
@@ -120,5 +122,6 @@ func (l *Lease) end() bool {
 	}
 	l.timer.Stop()
 	l.timer = nil
+	l.fleet.counts.held.Add(-1)
 	return true
 }

@@ -19,6 +19,7 @@ import (
 // Content changes, and then it is invalidated; what a replica serves as valid must
 // be no older than any invalidation that it has confirmed.
 type model struct {
+	clients  []*goredis.Client
 	client   *goredis.Client // of the test: always connected
 	replicas []*member
 	version  map[string]int    // of the origin, by path
@@ -47,13 +48,14 @@ type fetch struct {
 
 func newModel(t *testing.T, addr string) *model {
 	m := &model{
-		client: dial(t, addr), version: map[string]int{}, told: map[string]int{}, newest: map[string]uint64{},
+		version: map[string]int{}, told: map[string]int{}, newest: map[string]uint64{},
 		holder: map[string]uint64{}, done: map[uint64]bool{},
 	}
+	m.client = m.dial(addr)
 	m.client.FlushAll(t.Context())
 	for i := range 3 {
 		l := &link{}
-		c := dial(t, addr)
+		c := m.dial(addr)
 		c.AddHook(l)
 		m.replicas = append(m.replicas, &member{
 			replica: join(t, c, fmt.Sprint("r", i), nil), link: l, memory: map[string]*store.Entry{},
@@ -63,8 +65,17 @@ func newModel(t *testing.T, addr string) *model {
 	return m
 }
 
-// end stops the timers of leases that are still under way.
+func (m *model) dial(addr string) *goredis.Client {
+	c := newClient(addr)
+	m.clients = append(m.clients, c)
+	return c
+}
+
+// end stops the timers of leases that are still under way, and closes connections.
 func (m *model) end() {
+	for _, c := range m.clients {
+		_ = c.Close()
+	}
 	for _, f := range m.fetches {
 		f.lease.end()
 	}

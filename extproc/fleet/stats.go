@@ -9,6 +9,7 @@ type counts struct {
 	claims, waits                    [states]atomic.Uint64
 	leases, renewals, lost           atomic.Uint64
 	wakes, looks                     atomic.Uint64
+	held                             atomic.Int64
 	beats, losses, histories, queued atomic.Uint64
 }
 
@@ -16,6 +17,7 @@ type counts struct {
 type Stats struct {
 	Claims, Waits [states]uint64 // by State
 	Leases        uint64         // granted
+	Held          int            // of these, not ended yet
 	Renewals      uint64
 	Lost          uint64 // leases that ended before their fetch
 	Waiting       int    // callers of Wait
@@ -36,7 +38,7 @@ func (f *Fleet) Stats() Stats {
 	c := &f.counts
 	_, applied := f.knows()
 	s := Stats{
-		Leases: c.leases.Load(), Renewals: c.renewals.Load(), Lost: c.lost.Load(), Waiting: f.waiters.len(),
+		Leases: c.leases.Load(), Held: int(c.held.Load()), Renewals: c.renewals.Load(), Lost: c.lost.Load(), Waiting: f.waiters.len(),
 		Wakes: c.wakes.Load(), Looks: c.looks.Load(), InTouch: f.InTouch(), Losses: c.losses.Load(),
 		Histories: c.histories.Load(), Beats: c.beats.Load(), Queued: c.queued.Load(), Pending: f.pending.len(), Position: applied,
 	}
