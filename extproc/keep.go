@@ -21,8 +21,8 @@ func (s *Service) lookup(ctx context.Context, m *machine) found {
 		return found{} // invalidations may have been missed: nothing stored can be judged
 	}
 	r, err := s.opts.Store.Get(ctx, &m.key, m.req.Header, now)
-	if err == nil && r.Entry == nil && s.opts.Through != nil && fleet.Shares(m.policy) && !s.willClaim(m) {
-		r, err = s.opts.Through.Get(ctx, &m.key, m.req.Header, now)
+	if err == nil && r.Entry == nil && s.shares(m.policy) && !s.willClaim(m) {
+		r, err = s.getShared(ctx, m, now)
 	}
 	if err != nil {
 		s.opts.Logger.Debug("The store did not answer; treated as a miss", "error", err)
@@ -145,11 +145,11 @@ func freshenedLike(old, e *store.Entry) *store.Entry {
 func (s *Service) dropped(ctx context.Context, e *store.Entry) {
 	drop := func(all []*store.Entry) []*store.Entry { return slices.DeleteFunc(slices.Clone(all), e.SameVariant) }
 	s.update(ctx, e, drop)
-	if s.opts.Through == nil || e.Shared.Token == 0 {
+	if s.opts.Shared == nil || e.Shared.Token == 0 {
 		return
 	}
-	s.running.Go(func() {
-		if err := s.opts.Through.Update(s.ctx, &e.Key, time.Now(), drop); err != nil {
+	s.behind.do(func() {
+		if err := s.opts.Shared.Update(s.behind.ctx, &e.Key, time.Now(), drop); err != nil {
 			s.opts.Logger.Debug("A stored answer was not dropped for all", "uri", e.URI, "error", err)
 		}
 	})

@@ -39,7 +39,7 @@ func (s *Service) failed(id flight.ID, now time.Time) {
 // or, if another process fetches, one that waits for it.
 func (s *Service) takeOver(f *flight.Flight) bool {
 	j, ok := f.Owner().(*job)
-	if !ok || s.ctx.Err() != nil {
+	if !ok || s.behind.ctx.Err() != nil {
 		return false
 	}
 	lead := f.Lead()
@@ -58,11 +58,11 @@ func (s *Service) takeOver(f *flight.Flight) bool {
 // startRefill runs a detached fetch that owns lead. resume is the answer whose
 // body it is to go on with, held the fetch of another process to wait for first.
 func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry, held *fleet.Claimed) {
-	s.refills.Add(1)
-	s.running.Go(func() {
+	started := s.behind.do(func() {
+		s.refills.Add(1)
 		defer s.refills.Add(-1)
 		defer lead.Close()
-		ctx, cancel := context.WithCancel(s.ctx)
+		ctx, cancel := context.WithCancel(s.behind.ctx)
 		defer cancel()
 		if unwanted := lead.Unwanted(); unwanted != nil {
 			go func() {
@@ -83,6 +83,9 @@ func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry, he
 		}
 		s.refill(ctx, lead, own, resume)
 	})
+	if !started {
+		lead.Close()
+	}
 }
 
 // unclaimed reports whether a detached fetch has yet to be claimed in the fleet.

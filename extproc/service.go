@@ -35,9 +35,9 @@ type Options struct {
 	Stamps   *fleet.Stamps
 	// Fleet coalesces fetches with other processes; nil: this one is alone.
 	Fleet *fleet.Fleet
-	// Through is Store over the store that all processes share: for requests that
-	// do not lead a flight, and for what is stored without a lease. Nil without Fleet.
-	Through store.Store
+	// Shared is the store that all processes share, below Store: for requests that do
+	// not lead a flight, and for what is stored without a lease. Nil without Fleet.
+	Shared store.Store
 	// Fetcher makes detached fetches; nil if there is no way back into Envoy.
 	Fetcher *refill.Fetcher
 	Tokens  *refill.Tokens
@@ -65,10 +65,8 @@ type Service struct {
 	states    sync.Map // policy name → *policyState
 	resources resources
 	backoff   *refill.Backoff
-	refills   atomic.Int64   // detached fetches that run or wait for their turn
-	running   sync.WaitGroup // of them
-	ctx       context.Context
-	stop      context.CancelFunc
+	refills   atomic.Int64 // detached fetches that run or wait for their turn
+	behind    *background
 	once      onceNotes
 }
 
@@ -81,7 +79,7 @@ func New(o Options) *Service {
 		o.Draw = func() float64 { return 1 - rand.Float64() }
 	}
 	s := &Service{opts: o, backoff: refill.NewBackoff(refill.BackoffOptions{})}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.behind = newBackground()
 	s.facts = facts{
 		messageTimeout: o.MessageTimeout, maxMessageTimeout: o.MaxMessageTimeout,
 		refill:   func(scheme string) bool { return o.Fetcher != nil && o.Fetcher.Possible(scheme) },
@@ -110,8 +108,7 @@ func (s *Service) Drain() { s.flights.Drain() }
 
 // Close cancels the detached fetches and waits until they have ended.
 func (s *Service) Close() {
-	s.stop()
-	s.running.Wait()
+	s.behind.close()
 }
 
 // process runs one stream.

@@ -221,8 +221,8 @@ func (s *Service) settle(l *fleet.Lease, how fleet.Settlement) {
 	if l == nil {
 		return
 	}
-	s.running.Go(func() {
-		if err := s.opts.Fleet.Settle(s.ctx, l, how); err != nil && !errors.Is(err, fleet.ErrOver) {
+	s.behind.do(func() {
+		if err := s.opts.Fleet.Settle(s.behind.ctx, l, how); err != nil && !errors.Is(err, fleet.ErrOver) {
 			s.opts.Logger.Debug("The fleet was not told how a fetch ended", "error", err)
 		}
 	})
@@ -233,26 +233,44 @@ func (s *Service) settle(l *fleet.Lease, how fleet.Settlement) {
 func (s *Service) commit(l *fleet.Lease, p *cachepolicy.Policy, e, old *store.Entry) {
 	switch {
 	case l != nil:
-		s.running.Go(func() {
-			kept, err := s.opts.Fleet.Commit(s.ctx, l, e, old)
+		s.behind.do(func() {
+			kept, err := s.opts.Fleet.Commit(s.behind.ctx, l, e, old)
 			if err != nil {
 				s.opts.Logger.Debug("An answer was not stored for all", "uri", e.URI, "error", err)
 				return
 			}
 			s.shared(e, kept)
 		})
-	case s.opts.Through != nil && fleet.Shares(p):
-		s.running.Go(func() {
-			if err := s.opts.Through.Put(s.ctx, e, p.Storage.MaxVariants, time.Now()); err != nil {
+	case s.shares(p):
+		s.behind.do(func() {
+			known := *e
+			known.Birth = fleet.Shared(e.Birth)
+			if err := s.opts.Shared.Put(s.behind.ctx, &known, p.Storage.MaxVariants, time.Now()); err != nil {
 				s.opts.Logger.Debug("An answer was not stored for all", "uri", e.URI, "error", err)
 			}
 		})
 	}
 }
 
+// shares reports whether this process may read and write answers under the policy
+// in the shared store at this moment. What Redis has while invalidations may have
+// been missed cannot be judged.
+func (s *Service) shares(p *cachepolicy.Policy) bool {
+	return s.opts.Shared != nil && fleet.Shares(p) && s.opts.Fleet.InTouch()
+}
+
+// getShared asks the shared store, and keeps here what it has.
+func (s *Service) getShared(ctx context.Context, m *machine, now time.Time) (store.Result, error) {
+	r, err := s.opts.Shared.Get(ctx, &m.key, m.req.Header, now)
+	if err == nil && r.Entry != nil {
+		r.Entry = s.adopt(ctx, m.policy, r.Entry, now)
+	}
+	return r, err
+}
+
 // shared notes in this process where the fleet has an entry.
 func (s *Service) shared(e, kept *store.Entry) {
-	err := s.opts.Store.Update(s.ctx, &e.Key, time.Now(), func(all []*store.Entry) []*store.Entry {
+	err := s.opts.Store.Update(s.behind.ctx, &e.Key, time.Now(), func(all []*store.Entry) []*store.Entry {
 		out := make([]*store.Entry, len(all))
 		for i, have := range all {
 			out[i] = have

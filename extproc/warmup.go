@@ -55,7 +55,7 @@ func (s *Service) load(ctx context.Context, m *machine) warm.Outcome {
 	defer lead.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(s.behind.ctx, cancel)()
 	j := m.job().detached()
 	slot, err := s.admitRefill(ctx, j)
 	if err != nil {
