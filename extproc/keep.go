@@ -143,8 +143,9 @@ func freshenedLike(old, e *store.Entry) *store.Entry {
 
 // dropped takes a stored variant away, for all.
 func (s *Service) dropped(ctx context.Context, e *store.Entry) {
-	drop := func(all []*store.Entry) []*store.Entry { return slices.DeleteFunc(slices.Clone(all), e.SameVariant) }
-	s.update(ctx, e, drop)
+	s.update(ctx, e, func(all []*store.Entry) []*store.Entry {
+		return slices.DeleteFunc(slices.Clone(all), e.SameVariant)
+	})
 	if s.opts.Shared == nil || e.Shared.Token == 0 {
 		return
 	}
@@ -153,26 +154,4 @@ func (s *Service) dropped(ctx context.Context, e *store.Entry) {
 			s.opts.Logger.Debug("A stored answer was not dropped for all", "uri", e.URI, "error", err)
 		}
 	})
-}
-
-// invalidated stamps what an unsafe request made invalid (RFC 9111 §4.4).
-// With a fleet all are told before the client hears that the request succeeded; if
-// they cannot be, this process holds the invalidation and they are told later.
-func (s *Service) invalidated(ctx context.Context, targets []httpcache.Target, namespace string) {
-	list := make([]fleet.Invalidation, 0, len(targets))
-	s.policies()
-	for _, t := range targets {
-		s.resources.stamp(namespace, t, func(uri string) {
-			list = append(list, fleet.Invalidation{Kind: fleet.ByURL, Namespace: namespace, Value: uri, Mode: fleet.Hard})
-		})
-	}
-	if s.opts.Fleet == nil {
-		for i := range list {
-			s.opts.Stamps.Add(fleet.ByURL, namespace, list[i].Value, fleet.Hard, time.Now())
-		}
-		return
-	}
-	if _, err := s.opts.Fleet.Stamp(ctx, list...); err != nil {
-		s.opts.Logger.Warn("The fleet was not told of an invalidation yet", "error", err)
-	}
 }

@@ -71,10 +71,9 @@ func (r *resources) learn(set *cachepolicy.Set, forget func(namespace string)) {
 	r.learned.Store(set)
 }
 
-// stamp calls add with each form in which a policy of the namespace, or, if that
-// is empty, of any, may know the target. No rules are learned meanwhile: what is
-// stored by rules that come later was fetched later.
-func (r *resources) stamp(namespace string, t httpcache.Target, add func(uri string)) {
+// forms returns each form in which a policy of the namespace, or, if that is empty,
+// of any, may know the target.
+func (r *resources) forms(namespace string, t httpcache.Target) []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	forms := make(map[string]bool)
@@ -94,9 +93,7 @@ func (r *resources) stamp(namespace string, t httpcache.Target, add func(uri str
 	if len(forms) == 0 {
 		forms[t.String()] = true
 	}
-	for _, uri := range slices.Sorted(maps.Keys(forms)) {
-		add(uri)
-	}
+	return slices.Sorted(maps.Keys(forms))
 }
 
 // policies returns the set in use, which what is stored from now on may be by.
@@ -106,15 +103,4 @@ func (s *Service) policies() *cachepolicy.Set {
 		s.opts.Stamps.Add(fleet.ByNamespace, namespace, namespace, fleet.Hard, time.Now())
 	})
 	return set
-}
-
-// InvalidateURL stamps a URL in a namespace, empty for all, in each form in which
-// a policy there may know it: without the query parameters that are in no key. It
-// returns the position of the last stamp.
-func (s *Service) InvalidateURL(namespace string, t httpcache.Target, mode fleet.Mode, now time.Time) (at uint64) {
-	s.policies()
-	s.resources.stamp(namespace, t, func(uri string) {
-		at = s.opts.Stamps.Add(fleet.ByURL, namespace, uri, mode, now)
-	})
-	return at
 }

@@ -33,12 +33,9 @@ func setOf(t *testing.T, excluded map[string]string) *cachepolicy.Set {
 	return set
 }
 
-// forms are the URIs that an invalidation of the path stamps.
-func (r *resources) forms(namespace, path string) []string {
-	var out []string
-	target := httpcache.Target{Scheme: "https", Authority: "a.test", Path: path}
-	r.stamp(namespace, target, func(uri string) { out = append(out, uri) })
-	return out
+// formsOf are the URIs that an invalidation of the path stamps.
+func (r *resources) formsOf(namespace, path string) []string {
+	return r.forms(namespace, httpcache.Target{Scheme: "https", Authority: "a.test", Path: path})
 }
 
 // TestResources: a URL is stamped in each form that anything stored may be known by, and in no other.
@@ -48,7 +45,7 @@ func TestResources(t *testing.T) {
 	noForget := func(namespace string) { t.Errorf("forgot namespace %s", namespace) }
 	want := func(namespace, path string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, r.forms(namespace, path)); diff != "" {
+		if diff := cmp.Diff(want, r.formsOf(namespace, path)); diff != "" {
 			t.Errorf("%s in %q (-want +got):\n%s", path, namespace, diff)
 		}
 	}
@@ -80,7 +77,7 @@ func TestResourcesAreBounded(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop", "shop"}, forgotten); diff != "" {
 		t.Errorf("forgotten (-want +got):\n%s", diff)
 	}
-	if got := r.forms("shop", "/p?p0=&p1=&p2="); len(got) != 2 { // by the rules of p2, and by all others
+	if got := r.formsOf("shop", "/p?p0=&p1=&p2="); len(got) != 2 { // by the rules of p2, and by all others
 		t.Errorf("forms %q", got)
 	}
 }

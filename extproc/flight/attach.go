@@ -31,10 +31,10 @@ func (l *Lead) Attached() any {
 // Detach takes back what was attached: the caller sees to it.
 func (l *Lead) Detach() any { return l.Attach(nil) }
 
-// drop hands what a flight leaves behind to Options.Dropped, in a goroutine of its
-// own: flights end under locks.
+// drop hands what a flight leaves behind to Options.Dropped. When the last lead is
+// closed nothing is left to be handed over: whoever shuts down may rely on that.
 func (g *Group) drop(v any) {
 	if v != nil && g.opts.Dropped != nil {
-		go g.opts.Dropped(v)
+		g.opts.Dropped(v)
 	}
 }

@@ -36,8 +36,8 @@ type Options struct {
 	MaxFlights int
 	// Now reads the clock when a mark is set; time.Now if nil.
 	Now func() time.Time
-	// Dropped is given what is attached to a flight (Lead.Attach) that ends. It runs
-	// in a goroutine of its own.
+	// Dropped is given what is attached to a flight (Lead.Attach) that ends. It may be
+	// called under a lock: it neither blocks nor calls the Group.
 	Dropped func(attached any)
 	// Observer is told what happens.
 	Observer Observer
