@@ -105,9 +105,13 @@ func (m *machine) mayServeStale(now time.Time) bool {
 	return m.stored != nil && staleIfErrorAllowed(m.stored, now)
 }
 
+// staleIfErrorAllowed: a stored error stands in for none that the origin gives now.
 func staleIfErrorAllowed(e *store.Entry, now time.Time) bool {
+	if e.ValidateAlways || isFetchError(e.Status) {
+		return false
+	}
 	age := e.Age(now)
-	return !e.ValidateAlways && (age < e.Lifetime || age-e.Lifetime < max(e.IfError, e.WhileRevalidate))
+	return age < e.Lifetime || age-e.Lifetime < max(e.IfError, e.WhileRevalidate)
 }
 
 // onNews goes on with a held request as its flight says.
