@@ -60,9 +60,12 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{Timeout: o.ConnectTimeout}
+	dial := o.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: o.ConnectTimeout}).DialContext
+	}
 	return newFetcher(o, func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, network, address)
+		return dial(ctx, network, address)
 	}), nil
 }
 

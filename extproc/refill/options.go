@@ -1,6 +1,7 @@
 package refill
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type Options struct {
 	// TLS, if not nil, is how to speak to Addr. Without a ServerName the host of
 	// the request's authority is sent as SNI and verified.
 	TLS *tls.Config
+	// Dial, if not nil, makes the connections to Addr, as in tests without a network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Tokens mark the requests as weir's own; nil for a listener without the filter.
 	Tokens *Tokens
 	// MaxConcurrent bounds the fetches that are sent at a time; others wait.
