@@ -12,32 +12,50 @@ type background struct {
 	stop context.CancelFunc
 
 	mu      sync.Mutex
+	idle    sync.Cond // running is 0
 	closed  bool
-	running sync.WaitGroup
+	running int
 }
 
 func newBackground() *background {
 	b := &background{}
+	b.idle.L = &b.mu
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b
 }
 
-// do runs f in a goroutine of its own; false if close has begun and f does not run.
+// do runs f in a goroutine of its own; false if close has returned and f does not
+// run.
 func (b *background) do(f func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false
 	}
-	b.running.Go(f)
+	b.running++
+	go func() {
+		defer b.done()
+		f()
+	}()
 	return true
 }
 
-// close cancels all work and waits for it.
+func (b *background) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running--; b.running == 0 {
+		b.idle.Broadcast()
+	}
+}
+
+// close cancels all work and waits for it, and for what it begins meanwhile: a
+// fetch that is cancelled still gives its lease back.
 func (b *background) close() {
 	b.stop()
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.running > 0 {
+		b.idle.Wait()
+	}
 	b.closed = true
-	b.mu.Unlock()
-	b.running.Wait()
 }

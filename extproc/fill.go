@@ -130,8 +130,8 @@ func (f *fill) commit(ctx context.Context, now time.Time) {
 	case !e.Body.Whole():
 		f.ends(metrics.FillIncomplete)
 	default:
-		f.svc.put(ctx, e, policy.Storage.MaxVariants, now)
-		f.svc.commit(lease(f.lead), policy, e, nil)
+		kept := f.svc.put(ctx, e, policy.Storage.MaxVariants, now)
+		f.svc.commit(lease(f.lead), policy, kept, nil)
 		f.ends(metrics.FillStored)
 	}
 	f.lead.Finish()

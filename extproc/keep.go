@@ -22,7 +22,7 @@ func (s *Service) lookup(ctx context.Context, m *machine) found {
 	}
 	r, err := s.opts.Store.Get(ctx, &m.key, m.req.Header, now)
 	if err == nil && r.Entry == nil && s.shares(m.policy) && !s.willClaim(m) {
-		r, err = s.getShared(ctx, m, now)
+		r, err = s.opts.Through.Get(ctx, &m.key, m.req.Header, now)
 	}
 	if err != nil {
 		s.opts.Logger.Debug("The store did not answer; treated as a miss", "error", err)
@@ -83,11 +83,13 @@ func (s *Service) refused(j *job, birth uint64) bool {
 	}) == fleet.Refused
 }
 
-// put stores an entry whose body is whole.
-func (s *Service) put(ctx context.Context, e *store.Entry, maxVariants int, now time.Time) {
-	if err := s.opts.Store.Put(ctx, prepare(e), maxVariants, now); err != nil {
+// put stores an entry whose body is whole, and returns it as it is kept.
+func (s *Service) put(ctx context.Context, e *store.Entry, maxVariants int, now time.Time) *store.Entry {
+	kept := prepare(e)
+	if err := s.opts.Store.Put(ctx, kept, maxVariants, now); err != nil {
 		s.opts.Logger.Debug("An answer was not stored", "uri", e.URI, "error", err)
 	}
+	return kept
 }
 
 // freshened puts e in the place of the stored variant old that it came from, and
@@ -150,7 +152,12 @@ func (s *Service) dropped(ctx context.Context, e *store.Entry) {
 		return
 	}
 	s.behind.do(func() {
-		if err := s.opts.Shared.Update(s.behind.ctx, &e.Key, time.Now(), drop); err != nil {
+		err := s.opts.Shared.Update(s.behind.ctx, &e.Key, time.Now(), func(all []*store.Entry) []*store.Entry {
+			return slices.DeleteFunc(slices.Clone(all), func(have *store.Entry) bool {
+				return e.SameVariant(have) && have.Shared.Token <= e.Shared.Token // not what another has fetched since
+			})
+		})
+		if err != nil {
 			s.opts.Logger.Debug("A stored answer was not dropped for all", "uri", e.URI, "error", err)
 		}
 	})

@@ -34,9 +34,10 @@ type Options struct {
 	Stamps   *fleet.Stamps
 	// Fleet coalesces fetches with other processes; nil: this one is alone.
 	Fleet *fleet.Fleet
-	// Shared is the store that all processes share, below Store: for requests that do
-	// not lead a flight, and for what is stored without a lease. Nil without Fleet.
-	Shared store.Store
+	// Shared is the store that all processes share, whose entries are prepared
+	// ([Prepare]), and Through is Store over it: for requests that do not lead a
+	// flight, and for what is stored without a lease. Nil without Fleet.
+	Shared, Through store.Store
 	// Fetcher makes detached fetches; nil if there is no way back into Envoy.
 	Fetcher *refill.Fetcher
 	Tokens  *refill.Tokens

@@ -185,12 +185,19 @@ func (s *Service) varies(lead *flight.Lead, v httpcache.Vary) {
 
 // adopt keeps in this process what the fleet had, as hits need it.
 func (s *Service) adopt(ctx context.Context, p *cachepolicy.Policy, e *store.Entry, now time.Time) *store.Entry {
-	kept := prepare(e)
+	kept := e
+	if e.Wire == nil {
+		kept = prepare(e)
+	}
 	if err := s.opts.Store.Put(ctx, kept, p.Storage.MaxVariants, now); err != nil {
 		s.opts.Logger.Debug("An answer of the fleet was not kept", "uri", e.URI, "error", err)
 	}
 	return kept
 }
+
+// Prepare returns an entry that came from elsewhere as a process keeps it: with the
+// bytes of its hits made, where they are one message.
+func Prepare(e *store.Entry) *store.Entry { return prepare(e) }
 
 // lease takes the lease from a flight whose end is near.
 func lease(lead *flight.Lead) *fleet.Lease {
@@ -243,30 +250,15 @@ func (s *Service) commit(l *fleet.Lease, p *cachepolicy.Policy, e, old *store.En
 		})
 	case s.shares(p):
 		s.behind.do(func() {
-			known := *e
-			known.Birth = fleet.Shared(e.Birth)
-			if err := s.opts.Shared.Put(s.behind.ctx, &known, p.Storage.MaxVariants, time.Now()); err != nil {
+			if err := s.opts.Through.Put(s.behind.ctx, e, p.Storage.MaxVariants, time.Now()); err != nil {
 				s.opts.Logger.Debug("An answer was not stored for all", "uri", e.URI, "error", err)
 			}
 		})
 	}
 }
 
-// shares reports whether this process may read and write answers under the policy
-// in the shared store at this moment. What Redis has while invalidations may have
-// been missed cannot be judged.
-func (s *Service) shares(p *cachepolicy.Policy) bool {
-	return s.opts.Shared != nil && fleet.Shares(p) && s.opts.Fleet.InTouch()
-}
-
-// getShared asks the shared store, and keeps here what it has.
-func (s *Service) getShared(ctx context.Context, m *machine, now time.Time) (store.Result, error) {
-	r, err := s.opts.Shared.Get(ctx, &m.key, m.req.Header, now)
-	if err == nil && r.Entry != nil {
-		r.Entry = s.adopt(ctx, m.policy, r.Entry, now)
-	}
-	return r, err
-}
+// shares reports whether answers under a policy are for all processes.
+func (s *Service) shares(p *cachepolicy.Policy) bool { return s.opts.Through != nil && fleet.Shares(p) }
 
 // shared notes in this process where the fleet has an entry.
 func (s *Service) shared(e, kept *store.Entry) {
