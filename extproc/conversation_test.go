@@ -81,7 +81,7 @@ func (c *conversation) admitted(t turn) {
 }
 
 func (c *conversation) news(k flight.NewsKind, e *store.Entry) {
-	c.rules.follows = false
+	c.rules.follows, c.rules.news = false, e
 	if k == flight.NewsLead {
 		c.rules.leads = true
 	}

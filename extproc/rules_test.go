@@ -3,6 +3,7 @@ package extproc
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -22,14 +23,17 @@ type rules struct {
 	noClient bool // one of weir's own fetches: it has no outcome
 
 	outcomes int
-	closed   bool // opClose, opTail or opStream came: nothing may follow
-	leads    bool // a lead is held and must be ended
-	follows  bool // a flight is followed
-	endMark  bool // Envoy said that the response is whole
+	closed   bool         // opClose, opTail or opStream came: nothing may follow
+	leads    bool         // a lead is held and must be ended
+	follows  bool         // a flight is followed
+	endMark  bool         // Envoy said that the response is whole
+	news     *store.Entry // what a flight told last
 
 	waits    wire.Kind // what Envoy waits for an answer to
 	extended bool      // the message timeout was extended: once per phase
 	head     bool      // the request is a HEAD
+	hasBody  bool      // the request has a body
+	joins    int
 }
 
 func (r *rules) breach(format string, args ...any) {
@@ -44,7 +48,7 @@ func (r *rules) received(c *conversation, msg *wire.Message) {
 	r.waits = msg.Kind
 	switch msg.Kind {
 	case wire.KindRequestHeaders:
-		r.head = msg.Method == http.MethodHead
+		r.head, r.hasBody = msg.Method == http.MethodHead, !msg.EndOfStream
 	case wire.KindResponseHeaders, wire.KindResponseBody:
 		r.endMark = r.endMark || msg.EndOfStream
 	case wire.KindResponseTrailers:
@@ -69,6 +73,14 @@ func (r *rules) effect(c *conversation, e *effect) {
 	switch e.op {
 	case opOutcome:
 		r.outcomes++
+	case opLookup:
+		if r.hasBody {
+			r.breach("a request with a body is looked up")
+		}
+	case opJoin, opJoinRefill:
+		if r.joins++; r.joins > maxRejoins+1 {
+			r.breach("a request joins its %d. flight", r.joins)
+		}
 	case opLeave:
 		r.follows = false
 	case opClose:
@@ -78,7 +90,7 @@ func (r *rules) effect(c *conversation, e *effect) {
 	case opTail, opStream:
 		r.reply(c, e.reply)
 		r.closed = true
-		r.answersWithBody(e)
+		r.bodyFollows(e)
 	case opPublish, opRelease, opFail, opCommit, opBreak, opAbandon, opFreshen:
 		r.flight(c, e)
 	}
@@ -87,6 +99,9 @@ func (r *rules) effect(c *conversation, e *effect) {
 // flight: who holds a lead ends it, once; nobody else speaks for a flight; only
 // a whole answer is stored.
 func (r *rules) flight(c *conversation, e *effect) {
+	if e.op == opPublish || e.op == opFreshen {
+		r.clean(e.entry.Header)
+	}
 	switch e.op {
 	case opPublish, opRelease, opFail:
 		if !r.leads || c.filled != nil {
@@ -212,16 +227,35 @@ func (r *rules) answered(c *conversation) {
 	}
 }
 
-// answersWithBody: what follows with a body is not for HEAD, 204 or 304.
-func (r *rules) answersWithBody(e *effect) {
+// bodyFollows: what has a body is not for HEAD, 204 or 304, and as long as its
+// Content-Length says: Envoy checks neither.
+func (r *rules) bodyFollows(e *effect) {
 	p, err := decodeReply(e.reply)
 	if err != nil {
 		return
 	}
 	h := p.GetStreamedImmediateResponse().GetHeadersResponse()
-	status := string(h.GetHeaders().GetHeaders()[0].GetRawValue())
+	var fields httpcache.Fields
+	for _, f := range h.GetHeaders().GetHeaders() {
+		fields = append(fields, httpcache.Field{Name: f.GetKey(), Value: string(f.GetRawValue())})
+	}
+	status := fields.Get(":status")
 	if r.head || status == "204" || status == "304" || h.GetEndOfStream() {
 		r.breach("a body follows: HEAD %t, status %s, end of stream %t", r.head, status, h.GetEndOfStream())
+	}
+	length := int64(0)
+	switch {
+	case e.op == opStream:
+		for part := range e.parts {
+			length += int64(len(part))
+		}
+	case e.entry.Body.Whole():
+		length = e.entry.Body.Len()
+	default:
+		return // it is still arriving: End checks
+	}
+	if stated := fields.Get("content-length"); stated != strconv.FormatInt(length, 10) {
+		r.breach("content-length %q, and %d bytes follow", stated, length)
 	}
 }
 
@@ -278,9 +312,7 @@ func (r *rules) served(c *conversation, e *store.Entry, o metrics.Outcome) {
 		Age: age, Lifetime: e.Lifetime, WhileRevalidate: e.WhileRevalidate, IfError: e.IfError,
 		AlwaysValidate: e.ValidateAlways, U: 1,
 	})
-	if forbidden, reason := httpcache.CredentialsForbidReuse(&c.m.req, e.Header, &c.m.rules); forbidden {
-		r.breach("served in spite of the request's credentials: %s", reason)
-	}
+	r.consented(c, e)
 	maxStale := age-e.Lifetime < httpcache.MaxStale(&c.m.req, e.Header, &c.m.rules) && !e.ValidateAlways
 	switch o {
 	case metrics.OutcomeHit, metrics.OutcomeHitNegative:
@@ -291,18 +323,30 @@ func (r *rules) served(c *conversation, e *store.Entry, o metrics.Outcome) {
 		if action > cachepolicy.ServeStaleAndRefresh && !maxStale {
 			r.breach("served stale at age %s: %s", age, action)
 		}
-	case metrics.OutcomeStaleIfError, metrics.OutcomeStaleSlow:
+	case metrics.OutcomeStaleIfError, metrics.OutcomeStaleSlow, metrics.OutcomeStaleOverflow:
 		if action > cachepolicy.HoldThenStale && !maxStale {
 			r.breach("served in the origin's place at age %s: %s", age, action)
 		}
 	}
 }
 
+// consented: who comes with credentials gets what the origin lets be shared.
+func (r *rules) consented(c *conversation, e *store.Entry) {
+	if forbidden, reason := httpcache.CredentialsForbidReuse(&c.m.req, e.Header, &c.m.rules); forbidden {
+		r.breach("served in spite of the request's credentials: %s", reason)
+	}
+}
+
 // settled looks at the conversation after each event.
 func (r *rules) settled(c *conversation) {
 	for i := range c.done {
-		if o := c.done[i].outcome; c.done[i].op == opOutcome && c.m.stored != nil && takenFromStore(o) {
+		o := c.done[i].outcome
+		switch {
+		case c.done[i].op != opOutcome:
+		case takenFromStore(o):
 			r.served(c, c.m.stored, o)
+		case o == metrics.OutcomeCoalesced:
+			r.consented(c, r.news)
 		}
 	}
 	want := 1
@@ -328,7 +372,7 @@ func (r *rules) settled(c *conversation) {
 func takenFromStore(o metrics.Outcome) bool {
 	switch o {
 	case metrics.OutcomeHit, metrics.OutcomeHitNegative, metrics.OutcomeHitStale,
-		metrics.OutcomeStaleIfError, metrics.OutcomeStaleSlow:
+		metrics.OutcomeStaleIfError, metrics.OutcomeStaleSlow, metrics.OutcomeStaleOverflow:
 		return true
 	}
 	return false
