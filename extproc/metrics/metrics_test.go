@@ -27,6 +27,8 @@ func newTestMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 			return PolicyStats{Policies: 6, Generation: 9, Failures: 2, Errors: 1, LoadedAt: time.UnixMilli(1500)}
 		},
 	})
+	NewRedisCommands(reg)
+	ObserveFleet(reg, testFleet)
 	return m, reg
 }
 

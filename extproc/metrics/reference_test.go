@@ -24,6 +24,13 @@ func labelSets() map[string][]value {
 		"weir_store_evictions_total": evictValues(),
 		"weir_policy_reload_total":   reloadValues(),
 		"weir_tls_reload_total":      reloadValues(),
+		"weir_fleet_claims_total":    claimValues(),
+		"weir_fleet_waits_total":     waitValues(),
+		"weir_fleet_wakes_total":     wakeValues(),
+		"weir_redis_errors_total":    redisErrorValues(),
+		"weir_redis_reads_total":     readValues(),
+		"weir_redis_commits_total":   commitValues(),
+		"weir_redis_refused_total":   refusalValues(),
 	}
 }
 
@@ -59,7 +66,8 @@ func reference(families []*dto.MetricFamily) []byte {
 	b.WriteString("# Metrics of weir-extproc\n\n" +
 		"Generated from `extproc/metrics`; do not edit.\n" +
 		"Served on `--metrics-bind-address` under `/metrics`, beside those of the Go runtime and the process.\n" +
-		"Label values come from closed sets: no path, host, key or policy name is ever a label.\n\n" +
+		"Label values come from closed sets: no path, host, key or policy name is ever a label.\n" +
+		"`weir_fleet_…` and `weir_redis_…` are there with `--redis-url` only.\n\n" +
 		"| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n")
 	for _, f := range families {
 		var labels []string
