@@ -57,6 +57,9 @@ func (s *Service) load(ctx context.Context, m *machine) warm.Outcome {
 	defer cancel()
 	defer context.AfterFunc(s.behind.ctx, cancel)()
 	j := m.job().detached()
+	if s.unclaimed(lead, j) && !s.claimDetached(ctx, lead, j, nil) {
+		return warm.Outcome{Result: warm.Skipped} // another process fetches, or has fetched
+	}
 	slot, err := s.admitRefill(ctx, j)
 	if err != nil {
 		s.opts.Metrics.Refill(metrics.RefillDropped)

@@ -58,5 +58,23 @@ func printStatus(w io.Writer, s *admin.Status) {
 	} else {
 		fmt.Fprintf(w, "refills\t%d running, through %s\n", s.Refills.Running, s.Refills.Address)
 	}
+	for _, o := range s.Origins {
+		fmt.Fprintf(w, "  %s\t%s\n", o.Policy, originText(&o))
+	}
+	for i := range s.Warm {
+		if j := &s.Warm[i]; !j.Ended() {
+			fmt.Fprintf(w, "warm-up\t%s, %d of %d, %s\n", j.State, j.Loaded, j.Total, j.Source)
+		}
+	}
+	fmt.Fprintf(w, "hot keys\t%d (weirctl top)\n", s.HotKeys)
 	fmt.Fprintf(w, "invalidations\t%d\n", s.Invalidations.Position)
+}
+
+// originText says what originLimits and the ramp do for a policy.
+func originText(o *admin.Origin) string {
+	text := fmt.Sprintf("%d at the origin, %d queued, %d refused", o.Running, o.Queued, o.Refused)
+	if o.RampPerSecond > 0 {
+		text += fmt.Sprintf(", ramped to %.0f/s", o.RampPerSecond)
+	}
+	return text
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/weirproxy/weir/extproc/admin"
 	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/policydir"
+	"github.com/weirproxy/weir/extproc/warm"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -29,7 +30,10 @@ var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is an admin backend with fixed answers.
-type fake struct{ asked []any }
+type fake struct {
+	asked []any
+	job   warm.Job
+}
 
 func (f *fake) Status() admin.Status {
 	return admin.Status{
@@ -40,7 +44,11 @@ func (f *fake) Status() admin.Status {
 		Streams: 5, Waiting: 2, Flights: admin.FlightCount{Flights: 1, Waiters: 2},
 		Store: admin.StoreStatus{Bytes: 3 << 20, LimitBytes: 64 << 20, Entries: 12,
 			Evictions: map[string]uint64{"expired": 4, "capacity": 0, "replaced": 1}},
-		Refills:       admin.Refills{Address: "127.0.0.1:10001", Running: 1},
+		Refills: admin.Refills{Address: "127.0.0.1:10001", Running: 1},
+		Origins: []admin.Origin{{Policy: "shop/catalog", Running: 3, Queued: 5, Refused: 2, RampPerSecond: 119.6}},
+		Warm: []warm.Job{{ID: "1", State: warm.Done},
+			{ID: "2", State: warm.Running, Loaded: 40, Total: 100, Source: "file urls"}},
+		HotKeys:       12,
 		Invalidations: fleet.StampStats{Position: 9},
 	}
 }
@@ -65,17 +73,39 @@ func (f *fake) Entries(_ context.Context, r admin.EntriesRequest) (admin.Entries
 	return p, nil
 }
 
+// Warm takes note; its job fails for URLs with "refuse" in them.
 func (f *fake) Warm(_ context.Context, r admin.WarmRequest) (admin.WarmResult, error) {
-	f.asked = append(f.asked, len(r.URLs))
-	var w admin.WarmResult
-	for _, u := range r.URLs {
-		if strings.Contains(u, "refuse") {
-			w.Refused = append(w.Refused, admin.Refused{URL: u, Reason: "no policy covers the host"})
-			continue
+	f.asked = append(f.asked, r)
+	requests, err := r.Requests()
+	f.job = warm.Job{ID: "7", State: warm.Running, Total: len(requests)}
+	for i := range requests {
+		if u := requests[i].URL(); strings.Contains(u, "refuse") {
+			f.job.Failed++
+			f.job.Faults = append(f.job.Faults, warm.Fault{URL: u, Reason: "no policy covers the route"})
 		}
-		w.Accepted++
 	}
-	return w, nil
+	return admin.WarmResult{Job: "7", Total: len(requests)}, err
+}
+
+// WarmJobs is a quarter further each time it is asked.
+func (f *fake) WarmJobs() []warm.Job {
+	f.job.Loaded = min(f.job.Loaded+(f.job.Total+3)/4, f.job.Total)
+	if f.job.Loaded == f.job.Total {
+		f.job.State, f.job.Stored = warm.Done, f.job.Total-f.job.Failed
+	}
+	return []warm.Job{f.job}
+}
+
+func (f *fake) Top(_ context.Context, r admin.TopRequest) (admin.TopResult, error) {
+	f.asked = append(f.asked, r)
+	hot := func(rate float64, uri string) admin.HotKey {
+		return admin.HotKey{Rate: rate, URI: uri, Policy: "shop/catalog", Route: "r"}
+	}
+	top := admin.TopResult{HalfLifeSeconds: 60, Keys: []admin.HotKey{
+		hot(1234.5, "https://shop.example/"), hot(12.34, "https://shop.example/p?id=7"), hot(0.0123, "https://x/\x1b[2J")}}
+	top.Keys[1].Headers = map[string]string{"accept-encoding": "gzip", "accept": "*/*"}
+	top.Keys[1].Cookies = []string{"sid"}
+	return top, nil
 }
 
 func (f *fake) Invalidate(_ context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
@@ -125,7 +155,16 @@ func TestGolden(t *testing.T) {
 		{"invalidate-json", []string{"invalidate", "url", "https://shop.example/a", "-o", "json"}},
 		{"invalidate-refused", []string{"invalidate", "tag", "p7"}},
 		{"invalidate-unknown", []string{"invalidate", "everything"}},
-		{"warm", []string{"warm", "http://a/", "http://refuse/"}},
+		{"warm", []string{"warm", "http://a/", "http://b/"}},
+		{"warm-failed", []string{"warm", "--file=testdata/urls", "http://b/"}},
+		{"warm-json", []string{"warm", "http://a/", "-o", "json"}},
+		{"warm-no-wait", []string{"warm", "http://a/", "--no-wait"}},
+		{"warm-nothing", []string{"warm"}},
+		{"warm-faults", []string{"warm", "--file=testdata/urls-broken"}},
+		{"help-warm", []string{"warm", "--help"}},
+		{"top", []string{"top"}},
+		{"top-json", []string{"top", "-o", "json"}},
+		{"help-top", []string{"top", "--help"}},
 		{"output", []string{"status", "-o", "xml"}},
 		{"nothing-to-validate", []string{"validate"}},
 	}
@@ -162,10 +201,6 @@ func golden(t *testing.T, path string, got []byte) {
 // TestRequests: what reaches the admin API.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	urls := filepath.Join(t.TempDir(), "urls.txt")
-	if err := os.WriteFile(urls, []byte("# hot\n"+strings.Repeat("http://a/\n\n", 250)), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	tests := []struct {
 		args []string
 		want string // as JSON
@@ -176,7 +211,10 @@ func TestRequests(t *testing.T) {
 		{[]string{"invalidate", "policy", "shop/catalog"},
 			`[{"by":"Policy","value":"catalog","namespace":"shop","mode":"Hard"}]`},
 		{[]string{"invalidate", "all", "--soft"}, `[{"by":"All","mode":"Soft"}]`},
-		{[]string{"warm", "--file", urls, "http://b/"}, `[100,100,51]`},
+		{[]string{"warm", "--file=testdata/urls", "http://b/", "-H", "A: 1", "--policy=shop/x", "--route=r", "--no-wait"},
+			`[{"urls":["http://b/"],"list":"# hot\nhttp://a/1 policy=shop/catalog\n  Accept-Encoding: gzip\n` +
+				`http://refuse/ route=r\n","headers":["A: 1"],"policy":"shop/x","route":"r"}]`},
+		{[]string{"top", "--limit=5", "--policy=shop/x"}, `[{"Limit":5,"Policy":"shop/x"}]`},
 		{[]string{"explain", "http://a/x?y", "-X", "HEAD", "-H", "A: 1", "-H", "B: 2", "--status=404", "--route=r"},
 			`[[{"Method":"HEAD","Scheme":"http","Authority":"a","Path":"/x?y",` +
 				`"Header":[{"Name":"a","Value":"1"},{"Name":"b","Value":"2"}]},{"Status":404,"Header":null},"","r"]]`},

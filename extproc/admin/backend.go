@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+
+	"github.com/weirproxy/weir/extproc/warm"
 )
 
 // Backend answers for the process. Its methods are safe for concurrent use. An
@@ -13,7 +15,10 @@ type Backend interface {
 	Status() Status
 	Explain(ctx context.Context, r ExplainRequest) (any, error)
 	Entries(ctx context.Context, r EntriesRequest) (EntriesPage, error)
+	Top(ctx context.Context, r TopRequest) (TopResult, error)
 	Warm(ctx context.Context, r WarmRequest) (WarmResult, error)
+	// WarmJobs returns the last warm-up jobs, oldest first.
+	WarmJobs() []warm.Job
 	Invalidate(ctx context.Context, r InvalidateRequest) (InvalidateResult, error)
 }
 

@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -33,13 +34,16 @@ func New(backend Backend, o Options) http.Handler {
 	h := &handler{o: o, backend: backend}
 	mux := http.NewServeMux()
 	route := func(method, path string, f func(r *http.Request) (any, error)) {
-		mux.Handle(method+" "+path, h.answer(f))
+		mux.Handle(method+" "+path, h.answer(maxRequestBytes, f))
 		mux.Handle(path, methodNotAllowed(method))
 	}
 	route("GET", "/v1/status", func(*http.Request) (any, error) { return h.backend.Status(), nil })
 	route("GET", "/v1/explain", h.explain)
 	route("GET", "/v1/entries", h.entries)
-	route("POST", "/v1/warm", h.warm)
+	route("GET", "/v1/top", h.top)
+	mux.Handle("GET /v1/warm", h.answer(maxRequestBytes, h.warmJobs))
+	mux.Handle("POST /v1/warm", h.answer(maxWarmBytes, h.warm))
+	mux.Handle("/v1/warm", methodNotAllowed("GET, POST"))
 	route("POST", "/v1/invalidate", h.invalidate)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -48,7 +52,7 @@ func New(backend Backend, o Options) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, &Error{Status: http.StatusNotFound, Message: "no such path " + r.URL.Path,
-			Hint: "see /v1/status, /v1/explain, /v1/entries, /v1/warm, /v1/invalidate, /debug/pprof/"})
+			Hint: "see /v1/status, /v1/explain, /v1/entries, /v1/top, /v1/warm, /v1/invalidate, /debug/pprof/"})
 	})
 	return h.guard(mux)
 }
@@ -69,17 +73,6 @@ func (h *handler) entries(r *http.Request) (any, error) {
 	return h.backend.Entries(r.Context(), q)
 }
 
-func (h *handler) warm(r *http.Request) (any, error) {
-	var body WarmRequest
-	if err := decode(r, &body); err != nil {
-		return nil, err
-	}
-	if err := body.check(); err != nil {
-		return nil, err
-	}
-	return h.backend.Warm(r.Context(), body)
-}
-
 func (h *handler) invalidate(r *http.Request) (any, error) {
 	var body InvalidateRequest
 	if err := decode(r, &body); err != nil {
@@ -97,10 +90,10 @@ func (h *handler) invalidate(r *http.Request) (any, error) {
 	return result, err
 }
 
-// answer writes what f returns as JSON.
-func (h *handler) answer(f func(r *http.Request) (any, error)) http.Handler {
+// answer writes what f returns as JSON. A body has at most maxBytes.
+func (h *handler) answer(maxBytes int64, f func(r *http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRequestBytes)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBytes)
 		v, err := f(r)
 		if err == nil {
 			writeJSON(w, http.StatusOK, v)
@@ -132,8 +125,8 @@ func decode(r *http.Request, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &tooLarge):
-		return &Error{Status: http.StatusRequestEntityTooLarge, Message: "the body is larger than 1 MiB",
-			Hint: "send several requests"}
+		return &Error{Status: http.StatusRequestEntityTooLarge, Hint: "send several requests",
+			Message: fmt.Sprintf("the body is larger than %d MiB", tooLarge.Limit>>20)}
 	case errors.Is(err, io.EOF):
 		return BadRequest("", "the body is empty")
 	}

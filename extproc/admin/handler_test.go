@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirproxy/weir/extproc/admin"
 	"github.com/weirproxy/weir/extproc/httpcache"
+	"github.com/weirproxy/weir/extproc/warm"
 )
 
 // fake is a Backend that keeps what it was asked.
@@ -37,9 +38,19 @@ func (f *fake) Entries(_ context.Context, r admin.EntriesRequest) (admin.Entries
 	return admin.EntriesPage{Entries: []admin.Entry{}, Next: "c2"}, f.err
 }
 
+func (f *fake) Top(_ context.Context, r admin.TopRequest) (admin.TopResult, error) {
+	f.asked = r
+	return admin.TopResult{Keys: []admin.HotKey{}}, f.err
+}
+
 func (f *fake) Warm(_ context.Context, r admin.WarmRequest) (admin.WarmResult, error) {
 	f.asked = r
-	return admin.WarmResult{Accepted: len(r.URLs)}, f.err
+	return admin.WarmResult{Job: "1", Total: len(r.URLs)}, f.err
+}
+
+func (f *fake) WarmJobs() []warm.Job {
+	f.asked = "jobs"
+	return []warm.Job{{ID: "1"}, {ID: "2", Total: 5}}
 }
 
 func (f *fake) Invalidate(_ context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
@@ -87,6 +98,14 @@ func TestRequestsReachTheBackend(t *testing.T) {
 			admin.EntriesRequest{Limit: 5, After: "x", Policy: "shop/catalog", Host: "shop.example"}},
 		{"warm", "POST", "/v1/warm", json, `{"urls": ["http://a/", "http://b/"]}`,
 			admin.WarmRequest{URLs: []string{"http://a/", "http://b/"}}},
+		{"warm a list", "POST", "/v1/warm", json, `{"list": "http://a/\n", "urls": ["http://b/"], "headers": ["A: 1"],
+			"policy": "shop/catalog", "route": "r"}`, admin.WarmRequest{List: "http://a/\n", URLs: []string{"http://b/"},
+			Headers: []string{"A: 1"}, Policy: "shop/catalog", Route: "r"}},
+		{"jobs", "GET", "/v1/warm", "", "", "jobs"},
+		{"a job", "GET", "/v1/warm?job=2", "", "", "jobs"},
+		{"top", "GET", "/v1/top", "", "", admin.TopRequest{Limit: 20}},
+		{"top filtered", "GET", "/v1/top?limit=3&policy=shop/catalog", "", "",
+			admin.TopRequest{Limit: 3, Policy: "shop/catalog"}},
 		{"tag, hard by default", "POST", "/v1/invalidate", json, `{"by":"Tag","value":"p7","namespace":"shop"}`,
 			admin.InvalidateRequest{By: "Tag", Value: "p7", Namespace: "shop", Mode: "Hard"}},
 		{"charset", "POST", "/v1/invalidate", json + "; charset=utf-8", `{"by":"All","mode":"Soft"}`,
@@ -175,9 +194,12 @@ func TestRefusals(t *testing.T) {
 		{"empty", "POST", "/v1/invalidate", json, "", 400, "empty"},
 		{"two values", "POST", "/v1/invalidate", json, `{"by":"All"} {"by":"All"}`, 400, "more than one"},
 		{"not JSON", "POST", "/v1/invalidate", json, `by=All`, 400, "invalid character"},
-		{"too large", "POST", "/v1/warm", json, `{"urls":["` + strings.Repeat("x", 1<<20) + `"]}`, 413, "1 MiB"},
-		{"no URLs", "POST", "/v1/warm", json, `{"urls":[]}`, 400, "no URLs"},
-		{"too many URLs", "POST", "/v1/warm", json, `{"urls":[` + strings.Repeat(`"",`, 10_000) + `""]}`, 400, "10000"},
+		{"too large", "POST", "/v1/invalidate", json, `{"by":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "1 MiB"},
+		{"list too large", "POST", "/v1/warm", json, `{"list":"` + strings.Repeat("x", 32<<20) + `"}`, 413, "32 MiB"},
+		{"method of warm", "PUT", "/v1/warm", "", "", 405, "use GET, POST"},
+		{"mistyped job", "GET", "/v1/warm?id=1", "", "", 400, "known are job"},
+		{"top limit", "GET", "/v1/top?limit=1001", "", "", 400, "1 to 1000"},
+		{"mistyped top", "GET", "/v1/top?n=5", "", "", 400, "limit, policy"},
 		{"by what", "POST", "/v1/invalidate", json, `{"by":"url","value":"http://a/"}`, 400, "Url"},
 		{"no by", "POST", "/v1/invalidate", json, `{}`, 400, "Namespace or All"},
 		{"mode", "POST", "/v1/invalidate", json, `{"by":"All","mode":"hard"}`, 400, "Hard or Soft"},

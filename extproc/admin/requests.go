@@ -40,27 +40,9 @@ type Entry struct {
 	ExpiresAt       time.Time         `json:"expiresAt"`
 }
 
-// WarmRequest is the body of POST /v1/warm.
-type WarmRequest struct {
-	URLs []string `json:"urls"`
-}
-
-// WarmResult says what became of the URLs of a WarmRequest.
-type WarmResult struct {
-	Accepted int       `json:"accepted"`
-	Refused  []Refused `json:"refused,omitempty"`
-}
-
-// Refused is a URL that is not loaded.
-type Refused struct {
-	URL    string `json:"url"`
-	Reason string `json:"reason"`
-}
-
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	maxWarmURLs = 10_000
 )
 
 // knownParameters refuses query parameters that are not among names, so that a
@@ -88,14 +70,4 @@ func parseEntries(q url.Values) (EntriesRequest, error) {
 		r.Limit = n
 	}
 	return r, nil
-}
-
-func (r WarmRequest) check() error {
-	if len(r.URLs) == 0 {
-		return BadRequest(`want {"urls": ["https://…"]}`, "no URLs")
-	}
-	if len(r.URLs) > maxWarmURLs {
-		return BadRequest("send them in several requests", "%d URLs are more than %d", len(r.URLs), maxWarmURLs)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/policydir"
+	"github.com/weirproxy/weir/extproc/warm"
 )
 
 // Status is what GET /v1/status answers: what the process holds and does at
@@ -22,6 +23,13 @@ type Status struct {
 	Flights FlightCount `json:"flights"`
 	Store   StoreStatus `json:"store"`
 	Refills Refills     `json:"refills"`
+	// Origins are the fetches of the policies that have some, or had more than
+	// originLimits let through; the first thousand.
+	Origins []Origin `json:"origins,omitempty"`
+	// Warm are the last warm-up jobs, oldest first.
+	Warm []warm.Job `json:"warm,omitempty"`
+	// HotKeys is how many keys are known by name as often read (/v1/top).
+	HotKeys int `json:"hotKeys"`
 
 	Invalidations fleet.StampStats `json:"invalidations"`
 	Limits        Limits           `json:"limits"`
@@ -69,6 +77,17 @@ type Refills struct {
 	// Address is where they enter Envoy; empty: none are possible.
 	Address string `json:"address,omitempty"`
 	Running int    `json:"running"`
+}
+
+// Origin is what originLimits and the ramp do for one policy.
+type Origin struct {
+	Policy  string `json:"policy"`
+	Running int    `json:"running"` // fetches at the origin
+	Queued  int    `json:"queued"`  // fetches that wait for their turn
+	Refused uint64 `json:"refused"` // fetches there was no room for, since the start
+	// RampPerSecond is how many fetches a second are let through after a cold start;
+	// 0: no ramp, or it is over.
+	RampPerSecond float64 `json:"rampPerSecond,omitempty"`
 }
 
 // Limits are the bounds the process works within.

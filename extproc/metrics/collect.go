@@ -18,6 +18,10 @@ type StoreStats struct {
 // FlightStats is what coalescing holds at one moment.
 type FlightStats struct {
 	Flights, Marks, Refills int
+	// Running, Queued and Refused are the fetches of all policies together, Ramps the
+	// policies whose fetches are ramped.
+	Running, Queued, Ramps int
+	Refused                uint64
 }
 
 // PolicyStats is what the policies in use are.
@@ -45,6 +49,7 @@ type collector struct {
 
 	storeBytes, storeLimit, storeEntries, evictions, rejected *prometheus.Desc
 	flights, marks, refills                                   *prometheus.Desc
+	running, queued, refused, ramps                           *prometheus.Desc
 	policies, policyErrors, policyLoaded, policyReloads       *prometheus.Desc
 }
 
@@ -63,7 +68,13 @@ func newCollector(s Sources) *collector {
 		flights:   desc("weir_flights", "Fetches under way that other requests may follow."),
 		marks: desc("weir_uncoalesced_keys",
 			"Keys whose requests are not coalesced for the moment, since their last answer could not be shared."),
-		refills:  desc("weir_refills_running", "Detached fetches that run at this moment."),
+		refills: desc("weir_refills_running", "Detached fetches that run at this moment."),
+		running: desc("weir_origin_running", "Fetches under `originLimits` that are at the origin at this moment."),
+		queued: desc("weir_origin_queue",
+			"Fetches that wait for their turn at the origin (`originLimits`, `--ramp-rate`); "+
+				"the admin API says of which policies."),
+		refused:  desc("weir_origin_refused_total", "Fetches for which `originLimits` had no room left in the queue."),
+		ramps:    desc("weir_origin_ramps", "Policies whose fetches are ramped after a cold start."),
 		policies: desc("weir_policies", "Policies in use."),
 		policyErrors: desc("weir_policy_errors",
 			"Faults in the policy files as they are now; while there are any, the last good policies stay."),
@@ -77,7 +88,7 @@ func newCollector(s Sources) *collector {
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.storeBytes, c.storeLimit, c.storeEntries, c.evictions, c.rejected,
-		c.flights, c.marks, c.refills, c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
+		c.flights, c.marks, c.refills, c.running, c.queued, c.refused, c.ramps, c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
 		ch <- d
 	}
 }
@@ -102,6 +113,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.flights, float64(f.Flights))
 	gauge(c.marks, float64(f.Marks))
 	gauge(c.refills, float64(f.Refills))
+	gauge(c.running, float64(f.Running))
+	gauge(c.queued, float64(f.Queued))
+	counter(c.refused, f.Refused)
+	gauge(c.ramps, float64(f.Ramps))
 	p := c.sources.Policies()
 	gauge(c.policies, float64(p.Policies))
 	gauge(c.policyErrors, float64(p.Errors))

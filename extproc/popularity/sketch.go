@@ -106,6 +106,9 @@ func (s *Sketch) Rate(key *Key, now time.Time) float64 {
 	return s.rate(s.least(&slots, at), now)
 }
 
+// HalfLife returns how long it takes until a read counts half.
+func (s *Sketch) HalfLife() time.Duration { return ticksPerHalfLife * s.tick }
+
 // rate turns a count into reads per second. A sketch younger than some half-lives
 // has not seen all that a count in balance holds.
 func (s *Sketch) rate(count uint64, now time.Time) float64 {

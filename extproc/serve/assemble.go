@@ -26,7 +26,8 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkWarmFile(env.cfg.WarmFile); err != nil {
+	toWarm, err := readWarmFile(env.cfg.WarmFile)
+	if err != nil {
 		return nil, err
 	}
 	var fetcher *refill.Fetcher
@@ -48,7 +49,11 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 		Policies: policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher, Tokens: secrets.tokens,
 		Metrics: env.metrics, Logger: env.log,
 		MessageTimeout: env.cfg.EnvoyMessageTimeout, MaxMessageTimeout: env.cfg.EnvoyMaxMessageTimeout,
+		Ramp: refill.RampOptions{
+			From: env.cfg.RampRate, To: rampGrowth * env.cfg.RampRate, Duration: env.cfg.RampDuration,
+		},
 	})
+	b.warmer = b.newWarmer()
 	metrics.Observe(env.registry, b.sources())
 	p := &parts{
 		register: b.service.Register,
@@ -57,6 +62,9 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 		admin:    b,
 		background: []func(context.Context) error{func(ctx context.Context) error {
 			b.store.Run(ctx, sweepInterval)
+			return nil
+		}, func(ctx context.Context) error {
+			b.warmer.Run(ctx)
 			return nil
 		}},
 		close: func() error {
@@ -67,6 +75,9 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 			policies.stop()
 			return nil
 		},
+	}
+	if len(toWarm) > 0 {
+		p.warm = func(ctx context.Context) error { return b.warmUp(ctx, env.cfg.WarmFile, toWarm) }
 	}
 	if secrets.file != "" {
 		p.background = append(p.background, secrets.watch)

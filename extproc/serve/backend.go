@@ -12,6 +12,7 @@ import (
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store/memory"
+	"github.com/weirproxy/weir/extproc/warm"
 )
 
 const (
@@ -28,6 +29,7 @@ type backend struct {
 	store    *memory.Memory
 	stamps   *fleet.Stamps
 	policies *policies
+	warmer   *warm.Warmer
 }
 
 // sources are what metrics are read from.
@@ -43,7 +45,14 @@ func (b *backend) sources() metrics.Sources {
 		},
 		Flights: func() metrics.FlightStats {
 			s := b.service.Stats()
-			return metrics.FlightStats{Flights: s.Flights, Marks: s.Marks, Refills: s.Refills}
+			f := metrics.FlightStats{Flights: s.Flights, Marks: s.Marks, Refills: s.Refills}
+			for _, o := range b.service.Origins() {
+				f.Running, f.Queued, f.Refused = f.Running+o.Running, f.Queued+o.Queued, f.Refused+o.Refused
+				if o.Rate > 0 {
+					f.Ramps++
+				}
+			}
+			return f
 		},
 		Policies: func() metrics.PolicyStats {
 			s := b.policies.watcher.Status()
@@ -63,7 +72,8 @@ func (b *backend) Status() admin.Status {
 		Flights: admin.FlightCount{Flights: flights.Flights, Waiters: flights.Waiters, Marks: flights.Marks},
 		Store: admin.StoreStatus{Bytes: entries.Bytes, LimitBytes: entries.Limit, Entries: entries.Entries,
 			Evictions: map[string]uint64{}, Rejected: entries.Rejected},
-		Refills:       admin.Refills{Address: b.cfg.RefillAddress, Running: flights.Refills},
+		Refills: admin.Refills{Address: b.cfg.RefillAddress, Running: flights.Refills},
+		Origins: b.origins(), Warm: b.warmer.Jobs(), HotKeys: b.service.Popularity().Len(),
 		Invalidations: b.stamps.Stats(),
 		Limits: admin.Limits{MemoryBytes: b.memory.store, GoMemoryBytes: b.memory.goSoft,
 			EnvoyMessageTimeout:    b.cfg.EnvoyMessageTimeout.String(),
@@ -100,12 +110,6 @@ func (b *backend) Explain(ctx context.Context, r admin.ExplainRequest) (any, err
 	}
 	return b.service.Explain(ctx, &extproc.Question{Binding: binding, Request: r.Request(), Response: r.Response},
 		time.Now()), nil
-}
-
-// Warm implements [admin.Backend].
-func (b *backend) Warm(context.Context, admin.WarmRequest) (admin.WarmResult, error) {
-	return admin.WarmResult{}, &admin.Error{Status: http.StatusNotImplemented,
-		Message: "warm-up comes with a later release", Hint: "ask for the URLs through Envoy"}
 }
 
 // Invalidate implements [admin.Backend].

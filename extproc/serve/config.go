@@ -2,6 +2,8 @@ package serve
 
 import (
 	"time"
+
+	"github.com/weirproxy/weir/extproc/warm"
 )
 
 // Config is the effective configuration of weir-extproc: defaults, then the
@@ -30,7 +32,13 @@ type Config struct {
 
 	SecretFile    string
 	RefillAddress string
-	WarmFile      string
+	RampRate      float64 // fetches per second and policy at first; 0: no ramp
+	RampDuration  time.Duration
+
+	WarmFile        string
+	WarmTimeout     time.Duration
+	WarmRate        float64 // URLs per second
+	WarmConcurrency int
 
 	DrainDelay   time.Duration
 	DrainTimeout time.Duration
@@ -60,6 +68,10 @@ func defaultConfig() *Config {
 		MetricsBindAddress:        ":9090",
 		HealthBindAddress:         ":9003",
 		MemoryLimit:               MemoryLimit{Percent: 25},
+		RampDuration:              time.Minute,
+		WarmTimeout:               time.Minute,
+		WarmRate:                  warm.DefaultRate,
+		WarmConcurrency:           warm.DefaultConcurrency,
 		DrainDelay:                5 * time.Second,
 		DrainTimeout:              20 * time.Second,
 		LogLevel:                  "info",

@@ -95,6 +95,15 @@ func refillFlags(c *Config) *pflag.FlagSet {
 			"accepted; read again when it changes; empty: a key of this process alone")
 	fs.StringVar(&c.WarmFile, "warm-file", "",
 		"`file` with URLs to load before ready: one a line, headers indented below; wants --refill-address")
+	fs.DurationVar(&c.WarmTimeout, "warm-timeout", c.WarmTimeout,
+		"how long to wait with being ready for --warm-file; the rest is loaded after that")
+	fs.Float64Var(&c.WarmRate, "warm-rate", c.WarmRate, "URLs per second that a warm-up loads at most")
+	fs.IntVar(&c.WarmConcurrency, "warm-concurrency", c.WarmConcurrency, "URLs that a warm-up loads at a time at most")
+	fs.Float64Var(&c.RampRate, "ramp-rate", 0,
+		"fetches per second and policy that reach the origin at first after a cold start, and after an invalidation of "+
+			"everything or of a namespace, policy or host; the most popular go first; 0: only originLimits bound them")
+	fs.DurationVar(&c.RampDuration, "ramp-duration", c.RampDuration,
+		"how long that lasts: the rate grows to a hundred times --ramp-rate within it, then there is no bound")
 	return fs
 }
 

@@ -99,6 +99,12 @@ func (c *Config) validateRest() error {
 	if c.WarmFile != "" && c.RefillAddress == "" {
 		faults = append(faults, errors.New("--warm-file: wants --refill-address, through which the URLs are fetched"))
 	}
+	if c.RampRate < 0 || c.RampDuration < 0 || c.WarmTimeout < 0 {
+		faults = append(faults, errors.New("--ramp-rate, --ramp-duration and --warm-timeout must not be negative; 0 is none"))
+	}
+	if c.WarmRate <= 0 || c.WarmConcurrency <= 0 {
+		faults = append(faults, errors.New("--warm-rate and --warm-concurrency must be above 0"))
+	}
 	if _, unix := unixPath(c.RefillAddress); !unix && c.RefillAddress != "" {
 		if _, _, err := net.SplitHostPort(c.RefillAddress); err != nil {
 			faults = append(faults, fmt.Errorf("--refill-address %q: want host:port or unix:///path", c.RefillAddress))
