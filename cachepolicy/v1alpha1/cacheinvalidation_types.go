@@ -116,23 +116,6 @@ type CacheInvalidationSpec struct {
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// InvalidationConfirmed is the condition of a CacheInvalidation that says whether
-// every replica of the data plane has applied it.
-const InvalidationConfirmed = "Confirmed"
-
-// Reasons of the condition InvalidationConfirmed.
-const (
-	// InvalidationReasonConfirmed (True): every replica has applied it.
-	InvalidationReasonConfirmed = "Confirmed"
-	// InvalidationReasonPending (False): replicas are still being waited for.
-	InvalidationReasonPending = "Pending"
-	// InvalidationReasonSilentReplicas (False): some replicas did not answer. One
-	// that was cut off serves nothing cached until it has caught up.
-	InvalidationReasonSilentReplicas = "SilentReplicas"
-	// InvalidationReasonUnknown (Unknown): the fleet could not be asked.
-	InvalidationReasonUnknown = "Unknown"
-)
-
 // CacheInvalidationStatus says how far an invalidation has come.
 type CacheInvalidationStatus struct {
 	// conditions has the condition Confirmed: whether every replica of the data

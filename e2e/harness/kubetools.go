@@ -1,0 +1,31 @@
+package harness
+
+// EtcdBinary returns the path of the etcd that tools.env pins, and fails when it is not installed.
+func EtcdBinary(tb TB) string {
+	tb.Helper()
+	return tool(tb, "etcd", "ETCD_VERSION", "bin/etcd")
+}
+
+// KubeAPIServerBinary returns the path of the kube-apiserver that tools.env pins, and fails when it is not installed.
+func KubeAPIServerBinary(tb TB) string {
+	tb.Helper()
+	return tool(tb, "kube-apiserver", "KUBERNETES_VERSION", "bin/kube-apiserver")
+}
+
+// KubectlBinary returns the path of the kubectl that tools.env pins, and fails when it is not installed.
+func KubectlBinary(tb TB) string {
+	tb.Helper()
+	return tool(tb, "kube-cli", "KUBE_CLI_WHEEL_VERSION", "bin/kubectl")
+}
+
+// HelmBinary returns the path of the helm that tools.env pins, and fails when it is not installed.
+func HelmBinary(tb TB) string {
+	tb.Helper()
+	return tool(tb, "kube-cli", "KUBE_CLI_WHEEL_VERSION", "bin/helm")
+}
+
+// EnvoyGatewayCRDs returns the folder of Envoy Gateway's CRDs, in the version tools.env pins.
+func EnvoyGatewayCRDs(tb TB) string {
+	tb.Helper()
+	return tool(tb, "envoy-gateway-crds", "ENVOY_GATEWAY_VERSION", "")
+}
