@@ -82,7 +82,7 @@ func (m *machine) serve(e *store.Entry, o metrics.Outcome, s httpcache.CacheStat
 		return
 	}
 	if !m.canStream && !(e.Body.Whole() && e.Body.Len() <= maxUnstreamed) {
-		m.why.detail = reasonMode
+		m.why = forward{fwd: httpcache.FwdBypass, detail: reasonMode}
 		m.goOn(roleSolo, now)
 		return
 	}

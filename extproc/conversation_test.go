@@ -32,6 +32,17 @@ func newConversation(f *facts, now time.Time) *conversation {
 	return &conversation{m: machine{facts: f}, now: now}
 }
 
+// newSight returns the experience of a response that was shown, and of some since
+// that were not.
+func newSight(missed int) *sight {
+	var s sight
+	s.show()
+	for range missed {
+		s.miss(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	}
+	return &s
+}
+
 // begin is the first message of the stream, with what the gRPC loop found out.
 func (c *conversation) begin(b *cachepolicy.Binding, msg *wire.Message, refilled bool) {
 	c.m.binding = b
@@ -51,8 +62,8 @@ func (c *conversation) message(msg *wire.Message) {
 	c.perform()
 }
 
-func (c *conversation) end(clean bool) {
-	c.m.onEnd(clean)
+func (c *conversation) end(reset bool) {
+	c.m.onEnd(reset)
 	c.perform()
 }
 

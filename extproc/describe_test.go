@@ -76,6 +76,10 @@ func (c *conversation) describeFlight(e *effect) string {
 		return "take a turn at the origin"
 	case opLeave:
 		return "leave the flight"
+	case opShown:
+		return "responses are shown"
+	case opUnseen:
+		return "the response was not shown"
 	}
 	return describeFill(e)
 }
@@ -173,8 +177,8 @@ func noteName(n note) string {
 		return "Envoy's processing mode is unusable"
 	case noteHoldCapped:
 		return "the hold is shorter than coalescing.maxWait"
-	case noteOverrideIgnored:
-		return "Envoy did not copy the response although asked to"
+	case noteResponseUnseen:
+		return "Envoy does not show the response"
 	case noteSoftTimeoutInactive:
 		return "softTimeout is inactive: no detached refill is possible"
 	}

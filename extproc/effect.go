@@ -39,6 +39,9 @@ const (
 	// opPublish begins to fill entry; with share its head goes to the followers,
 	// without they are released.
 	opPublish
+	// opShown and opUnseen note whether Envoy shows a response as it was asked to.
+	opShown
+	opUnseen
 	// opAppend adds a chunk of the response being copied.
 	opAppend
 	// opCommit stores entry, whose body is whole, and ends the flight well.
@@ -102,8 +105,8 @@ const (
 	noteModeUnusable note = iota
 	// noteHoldCapped: a hold is shorter than the policy asks, for Envoy's timeout.
 	noteHoldCapped
-	// noteOverrideIgnored: Envoy did not copy a response although asked to.
-	noteOverrideIgnored
+	// noteResponseUnseen: Envoy did not show a response, or no copy of it although asked to.
+	noteResponseUnseen
 	// noteSoftTimeoutInactive: no detached refill is possible on this route.
 	noteSoftTimeoutInactive
 )

@@ -121,6 +121,7 @@ func explain(q *Question, refill func(string) bool, lookup func(*machine) found,
 	f := facts{
 		messageTimeout: time.Minute, maxMessageTimeout: time.Minute, refill: refill,
 		draw: func() float64 { return 1 }, position: func() uint64 { return 0 },
+		sight: func(*cachepolicy.Policy) *sight { return new(sight) },
 	}
 	m := machine{facts: &f, binding: enabled(q.Binding)}
 	x := Explanation{Method: q.Request.Method, URI: uriOf(&q.Request)}

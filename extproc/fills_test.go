@@ -30,9 +30,11 @@ type fetch struct {
 
 func newFetch(t *testing.T, spec, method string, stored *store.Entry, joined flight.Role) *fetch {
 	t.Helper()
+	seen := newSight(0)
 	f := &facts{
 		messageTimeout: time.Minute, maxMessageTimeout: time.Minute, refill: func(string) bool { return false },
 		draw: func() float64 { return 1 }, position: func() uint64 { return 0 },
+		sight: func(*cachepolicy.Policy) *sight { return seen },
 	}
 	c := &fetch{newConversation(f, time.Unix(1_700_000_000, 0)), t}
 	c.turns = true

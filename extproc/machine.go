@@ -51,6 +51,8 @@ type facts struct {
 	// refill reports whether a detached refill of a request with this scheme is
 	// possible.
 	refill func(scheme string) bool
+	// sight returns what is known of whether Envoy shows responses under a policy.
+	sight func(p *cachepolicy.Policy) *sight
 	// draw returns a number uniform in (0, 1].
 	draw func() float64
 	// position returns the current position in the stream of invalidations.
@@ -94,8 +96,9 @@ type machine struct {
 	fetching   bool             // the answer may be stored, and is not there yet
 	pending    *pending         // an answer that waits for the right to be stored
 	filling    *store.Entry
-	copied     bool // a body message came: the mode override works
-	collapsed  bool // waited for another's fetch before going on
+	publish    *effect // kept until it is proven that the copy comes
+	copied     bool    // a body message came: the mode override works
+	collapsed  bool    // waited for another's fetch before going on
 	// refill is how far the detached fetch came that this request started.
 	refill refillState
 }
@@ -167,6 +170,10 @@ func (m *machine) onMessage(msg *wire.Message, now time.Time) {
 		case m.state == stateOrigin && (msg.Kind == wire.KindRequestBody || msg.Kind == wire.KindRequestTrailers):
 			// A filter with request_body_mode STREAMED or BUFFERED wants every chunk acknowledged.
 			m.send(wire.Ack(msg.Kind))
+		case m.state == stateOrigin && (msg.Kind == wire.KindResponseBody || msg.Kind == wire.KindResponseTrailers):
+			m.send(wire.Ack(msg.Kind))
+			m.onUnseen(true)
+			m.finish()
 		case msg.Kind != wire.KindResponseHeaders:
 			m.onUnexpected(msg)
 		case m.waits():
@@ -177,17 +184,22 @@ func (m *machine) onMessage(msg *wire.Message, now time.Time) {
 	}
 }
 
-// onFirst takes the first message of a stream.
+// onFirst takes the first message of a stream. That it is no request_headers has
+// two reasons: Envoy made an answer before the request reached us, or its filter
+// skips headers that the cache needs.
 func (m *machine) onFirst(msg *wire.Message, now time.Time) {
-	switch msg.Kind {
-	case wire.KindRequestHeaders:
+	switch {
+	case msg.Kind == wire.KindRequestHeaders:
 		m.onRequestHeaders(msg, now)
-	case wire.KindResponseHeaders:
-		// An answer that Envoy made before the request reached us.
+	case msg.Kind == wire.KindResponseHeaders && msg.CodeDetails != viaUpstream:
 		m.send(wire.Ack(msg.Kind))
 		m.pass(metrics.OutcomeLocalReply)
-	default:
+	case msg.Kind == wire.KindNone:
 		m.onUnexpected(msg)
+	default:
+		m.send(wire.Ack(msg.Kind))
+		m.emit(effect{op: opNote, note: noteModeUnusable})
+		m.pass(metrics.OutcomeBypassMode)
 	}
 }
 
@@ -203,8 +215,8 @@ func (m *machine) onCopied(msg *wire.Message) {
 	}
 }
 
-// onUnexpected meets a message that has no place here: a stream that starts with
-// a body, a second request. Whatever is under way is given up, Envoy carries on.
+// onUnexpected meets a message that has no place here: a second request, or
+// nothing known. Whatever is under way is given up, Envoy carries on.
 func (m *machine) onUnexpected(msg *wire.Message) {
 	m.giveUp(reasonProtocol)
 	m.fetchEnds(metrics.FillFailed)
@@ -214,14 +226,14 @@ func (m *machine) onUnexpected(msg *wire.Message) {
 	m.pass(metrics.OutcomeError)
 }
 
-// onEnd takes the end of the stream: Envoy has nothing more to say, or the
-// client went away. clean is an end without an error.
-func (m *machine) onEnd(clean bool) {
+// onEnd takes the end of the stream. When its client went away Envoy ends it; when
+// it has nothing more to show, Envoy resets it.
+func (m *machine) onEnd(reset bool) {
 	if m.state == stateDone {
 		return
 	}
-	if m.state == stateCopy && !m.copied && clean {
-		m.emit(effect{op: opNote, note: noteOverrideIgnored})
+	if reset && (m.state == stateOrigin || m.state == stateCopy && !m.copied) {
+		m.onUnseen(false)
 	}
 	switch {
 	case m.leads(), m.state == stateCopy && m.filling != nil:
@@ -234,6 +246,26 @@ func (m *machine) onEnd(clean bool) {
 	m.state = stateDone
 }
 
+// onUnseen meets a response that Envoy does not show: its filter skips the headers
+// of responses, or ignored the mode override. The client gets its answer all the
+// same. Followers go to the origin together, as they would one after another. But
+// unless it is certain it may be a connection that broke, and is taken for that
+// where it was proven that responses are shown.
+func (m *machine) onUnseen(certain bool) {
+	proven := m.facts.sight(m.policy).proven()
+	m.emit(effect{op: opUnseen})
+	if proven && !certain {
+		return
+	}
+	if m.leads() {
+		m.emit(effect{op: opRelease, reason: reasonMode, mark: true})
+		m.role, m.publish, m.filling = roleSolo, nil, nil
+	}
+	m.emit(effect{op: opNote, note: noteResponseUnseen})
+	m.fetchEnds(metrics.FillFailed)
+	m.count(metrics.OutcomeBypassMode)
+}
+
 // giveUp ends what others may wait for, whatever the state.
 func (m *machine) giveUp(reason httpcache.Reason) {
 	switch {
@@ -241,6 +273,7 @@ func (m *machine) giveUp(reason httpcache.Reason) {
 		m.emit(effect{op: opLeave})
 	case m.leads():
 		m.emit(effect{op: opFail, reason: reason})
+		m.publish, m.filling = nil, nil
 	case m.state == stateCopy && m.filling != nil:
 		m.emit(effect{op: opBreak, reason: reason})
 		m.filling = nil
@@ -253,7 +286,7 @@ func (m *machine) waits() bool { return m.state == stateHold || m.state == state
 // leads reports whether others may wait for this request's answer, which is not
 // there yet.
 func (m *machine) leads() bool {
-	return m.role == roleLead && (m.state == stateOrigin || m.state == stateQueue)
+	return m.role == roleLead && (m.state == stateOrigin || m.state == stateQueue || m.publish != nil)
 }
 
 // flightID names the flight of this request: the primary key and, once Vary is

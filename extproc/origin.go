@@ -19,6 +19,7 @@ type policyState struct {
 	limiter *refill.Limiter
 	budget  *refill.Budget
 	applied atomic.Pointer[cachepolicy.Policy] // whose limits are in force
+	sight   sight
 	// cold is the position in the stream of invalidations up to which the ramp has
 	// heard of those that leave the cache cold.
 	cold atomic.Uint64

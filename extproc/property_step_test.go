@@ -18,7 +18,7 @@ func (w *chanceWorld) step() {
 		return
 	}
 	if w.chance("the stream ends", 5) {
-		w.c.end(w.chance("clean", 50))
+		w.c.end(w.chance("reset", 50))
 		w.note("end")
 		return
 	}

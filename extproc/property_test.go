@@ -137,12 +137,14 @@ func choose[T any](w *chanceWorld, label string, from ...T) T {
 func (w *chanceWorld) play() *conversation {
 	draw := rapid.Float64Range(1e-9, 1)
 	refill := w.chance("refill", 50)
+	seen := newSight(choose(w, "responses that were not shown", 0, 1, maxMissed))
 	f := &facts{
 		messageTimeout:    choose(w, "message timeout", 200*time.Millisecond, time.Second, 10*time.Second),
 		maxMessageTimeout: choose(w, "max message timeout", 0, time.Second, time.Minute),
 		refill:            func(string) bool { return refill },
 		draw:              func() float64 { return draw.Draw(w.t, "draw") },
 		position:          func() uint64 { return 0 },
+		sight:             func(*cachepolicy.Policy) *sight { return seen },
 	}
 	w.c = newConversation(f, time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC))
 	w.c.turns = w.chance("turns are granted", 70)
@@ -159,7 +161,7 @@ func (w *chanceWorld) play() *conversation {
 		w.c.now = w.c.now.Add(choose(w, "time passes", 0, 0, 50*time.Millisecond, time.Second, 5*time.Second))
 		w.step()
 	}
-	w.c.end(w.chance("clean", 50))
+	w.c.end(w.chance("reset", 50))
 	w.note("end")
 	return w.c
 }

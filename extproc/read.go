@@ -159,6 +159,9 @@ func (m *machine) fetch(now time.Time) {
 		return
 	}
 	switch {
+	case m.facts.sight(m.policy).blind(now):
+		m.emit(effect{op: opNote, note: noteModeUnusable})
+		m.pass(metrics.OutcomeBypassMode)
 	case m.req.Method == "HEAD":
 		m.watch(now, m.why)
 	case m.req.Header.Has("range"):

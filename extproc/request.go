@@ -54,9 +54,11 @@ func (m *machine) lookUp() {
 }
 
 // modeUsable looks at the mode that Envoy announced. The cache needs request
-// bodies left alone and response bodies that it can turn on; FULL_DUPLEX and
-// GRPC want every byte echoed, and a filter that does not wait for header
-// replies ignores overrides. An Envoy too old to announce is taken on trust.
+// bodies left alone and response bodies that it can turn on. FULL_DUPLEX and GRPC
+// want every byte echoed, and beside either Envoy ignores overrides, as a filter
+// does that does not wait for header replies. BUFFERED fails answers larger than
+// Envoy's buffer before an override can reach it. An Envoy too old to announce is
+// taken on trust.
 func (m *machine) modeUsable(msg *wire.Message) bool {
 	if msg.Observability {
 		return false
@@ -66,11 +68,11 @@ func (m *machine) modeUsable(msg *wire.Message) bool {
 		return true
 	}
 	c := msg.Config
-	if c.ResponseBody >= wire.BodyFullDuplex || c.BodyWithoutWaiting {
+	switch {
+	case c.ResponseBody != wire.BodyNone && c.ResponseBody != wire.BodyStreamed, c.BodyWithoutWaiting:
 		return false
-	}
-	if c.RequestBody >= wire.BodyFullDuplex && !msg.EndOfStream {
-		return false // the request's body wants to be echoed
+	case c.RequestBody >= wire.BodyFullDuplex && (!msg.EndOfStream || c.ResponseBody == wire.BodyNone):
+		return false
 	}
 	m.canStream = c.RequestBody == wire.BodyNone || c.RequestBody == wire.BodyFullDuplex
 	return true

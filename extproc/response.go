@@ -60,10 +60,13 @@ func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
 	}
 }
 
+// viaUpstream is response.code_details of an origin's answer.
+const viaUpstream = "via_upstream"
+
 // madeByEnvoy reports whether response_headers are of an answer that the origin
 // had no part in.
 func madeByEnvoy(msg *wire.Message) bool {
-	return msg.CodeDetails != "" && msg.CodeDetails != "via_upstream"
+	return msg.CodeDetails != "" && msg.CodeDetails != viaUpstream
 }
 
 // onFetched decides about an answer that is no 304 to our validators.
@@ -160,8 +163,11 @@ func (m *machine) passResponse(reason httpcache.Reason, h httpcache.Fields, stat
 
 // copyResponse shows the answer to the followers and copies it as it passes.
 func (m *machine) copyResponse(a admission, end bool) {
-	m.filling, m.fetching = a.entry, false // the copy counts how it ends
-	m.emit(effect{op: opPublish, entry: a.entry, share: a.share, reason: a.reason})
+	m.filling = a.entry
+	m.publish = &effect{op: opPublish, entry: a.entry, share: a.share, reason: a.reason}
+	if end || !a.share || m.facts.sight(m.policy).proven() {
+		m.publishNow()
+	}
 	s := httpcache.CacheStatus{
 		Fwd: m.why.fwd, FwdStatus: a.entry.Status, Stored: true, Collapsed: m.collapsed, Detail: string(m.why.detail),
 	}
@@ -179,7 +185,7 @@ func (m *machine) copyResponse(a admission, end bool) {
 // onResponseBody copies a chunk and lets it go on. What must be true before the
 // client sees the end of the answer is made true before the last chunk goes on.
 func (m *machine) onResponseBody(msg *wire.Message) {
-	m.copied = true
+	m.onShown()
 	m.emit(effect{op: opAppend, body: msg.Body})
 	if msg.EndOfStream {
 		m.commit()
@@ -193,10 +199,30 @@ func (m *machine) onResponseBody(msg *wire.Message) {
 // onResponseTrailers is the end mark of a body followed by trailers, which are
 // not kept (RFC 9110 §6.5.1 lets a recipient discard them).
 func (m *machine) onResponseTrailers() {
-	m.copied = true
+	m.onShown()
 	m.commit()
 	m.send(wire.AckTrailers())
 	m.finish()
+}
+
+// onShown: some of the copy came, so the rest will. Now the followers may have it.
+func (m *machine) onShown() {
+	if m.copied {
+		return
+	}
+	m.copied = true
+	if !m.facts.sight(m.policy).proven() {
+		m.emit(effect{op: opShown})
+	}
+	m.publishNow()
+}
+
+// publishNow begins the copy, which counts how it ends.
+func (m *machine) publishNow() {
+	if m.publish != nil {
+		m.emit(*m.publish)
+		m.publish, m.fetching = nil, false
+	}
 }
 
 func (m *machine) commit() {

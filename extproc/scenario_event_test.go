@@ -49,7 +49,7 @@ func (s *scenario) event(cmd string, a arguments, input string) error {
 		}
 		c.timeUp()
 	case "end":
-		c.end(a.has("clean"))
+		c.end(a.has("reset"))
 	default:
 		msg, err := envoySays(cmd, a, input)
 		if err != nil {

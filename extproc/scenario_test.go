@@ -49,6 +49,7 @@ func TestScenarios(t *testing.T) {
 // said to have, and the stream that is open.
 type scenario struct {
 	facts   facts
+	sight   *sight
 	binding *cachepolicy.Binding
 	now     time.Time
 	draw    float64
@@ -63,10 +64,12 @@ func newScenario() *scenario {
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), draw: 1, turns: true,
 		entries: map[string]*store.Entry{},
 	}
+	s.sight = newSight(0)
 	s.facts = facts{
 		messageTimeout: time.Second, maxMessageTimeout: time.Minute,
 		draw: func() float64 { return s.draw }, position: func() uint64 { return 0 },
 		refill: func(string) bool { return s.refill },
+		sight:  func(*cachepolicy.Policy) *sight { return s.sight },
 	}
 	_ = s.bind(&v1alpha1.CachePolicySpec{}) // the defaults are valid
 	return s
@@ -132,6 +135,9 @@ func (s *scenario) setFacts(a arguments) (err error) {
 	}
 	if v, ok := a.value("turns"); ok {
 		s.turns = v == "granted"
+	}
+	if v, ok := a.value("responses"); ok {
+		s.sight = newSight(map[string]int{"shown": 0, "unproven": 1, "unseen": maxMissed}[v])
 	}
 	if v, ok := a.value("draw"); ok {
 		s.draw, err = strconv.ParseFloat(v, 64)

@@ -85,6 +85,7 @@ func New(o Options) *Service {
 		refill:   func(scheme string) bool { return o.Fetcher != nil && o.Fetcher.Possible(scheme) },
 		position: o.Stamps.Position,
 		draw:     o.Draw,
+		sight:    func(p *cachepolicy.Policy) *sight { return &s.state(p).sight },
 	}
 	s.flights = flight.New(flight.Options{TakeOver: s.takeOver, Dropped: s.dropLease})
 	return s
@@ -147,7 +148,7 @@ func (s *Service) limits(j *job) flight.Limits {
 // noted carries out opNote.
 func (s *Service) noted(n note, policy string) {
 	switch n {
-	case noteModeUnusable:
+	case noteModeUnusable, noteResponseUnseen:
 		s.opts.Metrics.ModeUnusable()
 	case noteHoldCapped:
 		s.opts.Metrics.HoldCapped()
@@ -169,9 +170,9 @@ func (o *onceNotes) log(l *slog.Logger, n note, policy string) {
 		case noteHoldCapped:
 			l.Warn("Envoy's message timeout is shorter than coalescing.maxWait: holds end 200 ms before it",
 				"remedy", "raise max_message_timeout and --envoy-max-message-timeout", "policy", policy)
-		case noteOverrideIgnored:
-			l.Warn("Envoy did not copy a response to weir although asked to: nothing is stored",
-				"remedy", "set allow_mode_override to true", "policy", policy)
+		case noteResponseUnseen:
+			l.Warn("Envoy did not show weir a response: while that is so requests pass by and nothing is stored",
+				"remedy", "set response_header_mode to SEND and allow_mode_override to true", "policy", policy)
 		case noteSoftTimeoutInactive:
 			l.Warn("stale.softTimeout is inactive: no detached refill is possible",
 				"remedy", "set --refill-address", "policy", policy)

@@ -80,7 +80,7 @@ func (s *session) read() error {
 // received gives the machine a message, or the end of the stream.
 func (s *session) received(err error) {
 	if err != nil {
-		s.m.onEnd(errors.Is(err, io.EOF))
+		s.m.onEnd(!errors.Is(err, io.EOF))
 		s.m.emit(effect{op: opClose})
 		return
 	}
@@ -256,6 +256,10 @@ func (s *session) do(e *effect) error {
 func (s *session) doFill(e *effect) {
 	ctx := context.WithoutCancel(s.stream.Context())
 	switch e.op {
+	case opShown:
+		s.svc.state(s.m.policy).sight.show()
+	case opUnseen:
+		s.svc.state(s.m.policy).sight.miss(time.Now())
 	case opPublish:
 		s.fill.begin(s.svc, s.lead, s.ownJob(), e.entry, e.share, e.reason)
 	case opAppend:
