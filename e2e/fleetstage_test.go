@@ -1,0 +1,251 @@
+package e2e_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirproxy/weir/e2e/harness"
+)
+
+// fleetHost is the host that clients ask for, whichever Envoy they come to.
+const fleetHost = "shop.example"
+
+// fleetPolicies: all processes share what is below /, and each has what is below /replica and /local for itself.
+const fleetPolicies = `
+apiVersion: weir.dev/v1alpha1
+kind: CachePolicy
+metadata: {name: catalog, namespace: shop}
+spec:
+  targetRefs: [{group: weir.dev, kind: EnvoyRoute, name: default}]
+  coalescing: {maxWait: 20s}
+  storage: {maxObjectSize: 8Mi}
+  tags: {responseHeader: Surrogate-Key}
+---
+apiVersion: weir.dev/v1alpha1
+kind: CachePolicy
+metadata: {name: replica, namespace: shop}
+spec:
+  targetRefs: [{group: weir.dev, kind: EnvoyRoute, name: replica}]
+  coalescing: {scope: Replica}
+---
+apiVersion: weir.dev/v1alpha1
+kind: CachePolicy
+metadata: {name: local, namespace: shop}
+spec:
+  targetRefs: [{group: weir.dev, kind: EnvoyRoute, name: local}]
+  storage: {sharing: Replica}
+`
+
+// fleet is several weir processes over one Redis, each behind an Envoy of its own, in front of one origin.
+type fleet struct {
+	t        *testing.T
+	origin   *harness.Origin
+	redis    *harness.Redis
+	proxy    *harness.Proxy // in front of Redis
+	replicas []*replica
+	base     []baseline // of the replicas, once they were started
+}
+
+// replica is one of the processes, with its Envoy.
+type replica struct {
+	*edge
+	name    string
+	options harness.WeirOptions
+}
+
+// baseline is what a process holds when nothing is asked.
+type baseline struct{ goroutines float64 }
+
+// startFleet starts n replicas. On a busy machine Envoy alone can take more than the usual second; its message
+// timeout is longer here, and so is the time that followers wait: none of this is about patience.
+func startFleet(t *testing.T, n int, redisArgs ...string) *fleet {
+	t.Helper()
+	const messageTimeout = 20 * time.Second
+	f := &fleet{t: t, origin: harness.StartOrigin(t), redis: harness.StartRedis(t, redisArgs...)}
+	f.proxy = harness.StartProxy(t, f.redis.Address)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("5a", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	harness.Binary(t, "weir-extproc") // once, not by all at a time
+	f.replicas = make([]*replica, n)
+	for i := range f.replicas {
+		name := string(rune('a' + i))
+		r := &replica{edge: &edge{t: t, origin: f.origin}, name: name}
+		r.envoy = harness.StartEnvoy(t, harness.EnvoyOptions{
+			Origins: []string{f.origin.Address()}, Concurrency: 1, MessageTimeout: messageTimeout,
+			Routes: []harness.Route{
+				{Name: "replica", Prefix: "/replica"}, {Name: "local", Prefix: "/local"}, {Name: "default"},
+			},
+		})
+		r.options = harness.WeirOptions{
+			Policies: map[string]string{"shop.yaml": fleetPolicies}, RefillAddress: r.envoy.RefillAddress(),
+			Args: []string{
+				"--envoy-message-timeout=" + messageTimeout.String(), "--secret-file=" + secret,
+				"--redis-url=redis://" + f.proxy.Address, "--replica-name=" + name,
+			},
+		}
+		f.replicas[i] = r
+		r.start()
+	}
+	f.inTouch()
+	for _, r := range f.replicas {
+		f.base = append(f.base, baseline{goroutines: r.weir.Metrics().Sum("go_goroutines")})
+	}
+	return f
+}
+
+// start starts the replica's weir, again if it had ended.
+func (r *replica) start() {
+	r.t.Helper()
+	r.weir = harness.StartWeir(r.t, r.options)
+	r.envoy.SetWeir(r.weir.GRPCAddress)
+}
+
+// get makes a request for a path through this replica.
+func (r *replica) get(path string, fields ...string) *http.Request {
+	return r.edge.get(path, append([]string{"Host", fleetHost}, fields...)...)
+}
+
+// post makes an unsafe request for a path through this replica.
+func (r *replica) post(path string) *http.Request {
+	req := r.get(path)
+	req.Method = http.MethodPost
+	return req
+}
+
+// fleetStatus is the part of GET /v1/status about the fleet that tests look at.
+type fleetStatus struct {
+	Fleet struct {
+		InTouch, CaughtUp       bool
+		Leases, Waiting, Losses int
+		Pending                 int
+		Replicas                []struct{ Alive bool }
+		Circuit                 struct{ State string }
+		Errors                  map[string]int
+	}
+}
+
+func (r *replica) fleetStatus() (s fleetStatus) {
+	r.t.Helper()
+	r.weir.AdminGet("/v1/status", &s)
+	return s
+}
+
+// inTouch waits until every replica that runs is in touch with all others.
+func (f *fleet) inTouch() {
+	f.t.Helper()
+	running := 0
+	for _, r := range f.replicas {
+		if r != nil && r.weir.Running() {
+			running++
+		}
+	}
+	for _, r := range f.replicas {
+		if r == nil || !r.weir.Running() {
+			continue
+		}
+		r.eventually("replica "+r.name+" is in touch with the fleet", func() bool {
+			s := r.fleetStatus().Fleet
+			alive := 0
+			for _, other := range s.Replicas {
+				if other.Alive {
+					alive++
+				}
+			}
+			return s.InTouch && s.CaughtUp && alive == running && s.Circuit.State == "closed"
+		})
+	}
+}
+
+// burst sends n equal requests to each replica at once.
+func (f *fleet) burst(n int, path string, fields ...string) func() []harness.BurstResult {
+	f.t.Helper()
+	return harness.StartBurst(f.t, n*len(f.replicas), func(i int) *http.Request {
+		return f.replicas[i%len(f.replicas)].get(path, fields...)
+	})
+}
+
+// waiting waits until so many requests are held, in all replicas together.
+func (f *fleet) waiting(n int) {
+	f.t.Helper()
+	var last float64
+	defer func() {
+		if f.t.Failed() {
+			f.t.Logf("weir_waiting was %v at last", last)
+		}
+	}()
+	f.replicas[0].eventually("the wanted number of requests is held", func() bool {
+		last = 0
+		for _, r := range f.replicas {
+			last += r.weir.Metrics().Sum("weir_waiting")
+		}
+		return last == float64(n)
+	})
+}
+
+// sum adds a metric up over the replicas.
+func (f *fleet) sum(metric string) (sum float64) {
+	f.t.Helper()
+	for _, r := range f.replicas {
+		sum += r.weir.Metrics().Sum(metric)
+	}
+	return sum
+}
+
+// invalidation is the answer of POST /v1/invalidate.
+type invalidation struct {
+	Position            uint64
+	Confirmed, Replicas int
+	Certain, Queued     bool
+	Covers              string
+	TookSeconds         float64
+	Matched             int
+	Warnings            []string
+}
+
+func (r *replica) invalidates(by, value string) (done invalidation) {
+	r.t.Helper()
+	r.weir.AdminPost("/v1/invalidate", map[string]string{"by": by, "value": value, "namespace": "shop"}, &done)
+	return done
+}
+
+// url is how a path of the fleet's host is invalidated.
+func fleetURL(path string) string { return "http://" + fleetHost + path }
+
+// settles checks that nothing is left of what was asked: no stream, flight, waiter or lease, and as many goroutines
+// as in the beginning. Clients' connections to Envoy are closed; a few goroutines may be of gRPC and the scrape.
+func (f *fleet) settles() {
+	f.t.Helper()
+	for i, r := range f.replicas {
+		r.quiet()
+		if f.t.Failed() {
+			return
+		}
+		var s fleetStatus
+		r.eventually("leases and waits are back at zero", func() bool {
+			s = r.fleetStatus()
+			return s.Fleet.Leases == 0 && s.Fleet.Waiting == 0
+		})
+		const spare = 15
+		var now float64
+		r.eventually("goroutines are back at where they were", func() bool {
+			now = r.weir.Metrics().Sum("go_goroutines")
+			return now <= f.base[i].goroutines+spare
+		})
+	}
+}
+
+// concurrently calls do for each replica at a time.
+func (f *fleet) concurrently(do func(r *replica)) {
+	var wg sync.WaitGroup
+	for _, r := range f.replicas {
+		wg.Go(func() { do(r) })
+	}
+	wg.Wait()
+}
