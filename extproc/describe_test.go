@@ -181,6 +181,8 @@ func noteName(n note) string {
 		return "Envoy does not show the response"
 	case noteSoftTimeoutInactive:
 		return "softTimeout is inactive: no detached refill is possible"
+	case noteSilence:
+		return "the end of the copied response did not come"
 	}
 	return fmt.Sprintf("unknown note %d", n)
 }

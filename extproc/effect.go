@@ -109,7 +109,9 @@ const (
 	noteResponseUnseen
 	// noteSoftTimeoutInactive: no detached refill is possible on this route.
 	noteSoftTimeoutInactive
+	// noteSilence: the end of a response that is copied did not come.
+	noteSilence
 )
 
 // numNotes is the number of notes.
-const numNotes = int(noteSoftTimeoutInactive) + 1
+const numNotes = int(noteSilence) + 1

@@ -103,7 +103,7 @@ func TestExplain(t *testing.T) {
 			want: Explanation{Decision: DecisionHoldThenStale, CacheStatus: "weir; fwd=stale",
 				Stored: &ExplainedEntry{Age: 120}}},
 		{name: "softly invalidated", spec: spec, request: get(), stored: aged(10 * time.Second), soft: true,
-			want: Explanation{Decision: DecisionServeAndRefresh, Outcome: "hit_stale", CacheStatus: "weir; hit; ttl=0",
+			want: Explanation{Decision: DecisionServeAndRefresh, Outcome: "hit_stale", CacheStatus: "weir; hit; ttl=-1",
 				Stored: &ExplainedEntry{Age: 10, Invalidated: "Soft"}}},
 		{name: "only if cached", spec: spec + "\nrequestDirectives: Honor",
 			request: get("cache-control", "only-if-cached"),

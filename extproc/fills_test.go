@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -210,6 +211,52 @@ func TestStreamsAreCounted(t *testing.T) {
 			t.Errorf("%s: left behind %+v", tt.name, stats)
 		}
 		s.Close()
+	}
+}
+
+// silentStream is a stream on which Envoy says no more after a while, as it does if it waits for its client, or if a
+// filter's trailers hid the end of the body.
+type silentStream struct{ brokenStream }
+
+func (s *silentStream) RecvMsg(m any) error {
+	if len(s.says) == 0 {
+		<-s.ctx.Done()
+		return s.ctx.Err()
+	}
+	return s.brokenStream.RecvMsg(m)
+}
+
+// TestSilenceOfACopiedResponse: weir leaves a response whose end may never come, but waits for one of which something is
+// known to be missing.
+func TestSilenceOfACopiedResponse(t *testing.T) {
+	t.Parallel()
+	const patience = time.Hour
+	for _, tt := range []struct {
+		length string
+		want   time.Duration
+	}{{"", silentAfter}, {"10", patience}} {
+		synctest.Test(t, func(t *testing.T) {
+			header := fieldsOf("cache-control", "max-age=9")
+			if tt.length != "" {
+				header = append(header, fieldsOf("content-length", tt.length)...)
+			}
+			s, registry := newService(t, memory.New(memory.Options{Limit: 1 << 20}))
+			defer s.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			start := time.Now()
+			err := s.process(&silentStream{brokenStream{ctx: ctx, says: []wire.Message{
+				aGet(), {Kind: wire.KindResponseHeaders, Status: 200, CodeDetails: "via_upstream", Header: header},
+				{Kind: wire.KindResponseBody, Body: []byte("x")},
+			}}})
+			if took := time.Since(start); took != tt.want || err != nil {
+				t.Errorf("length %q: weir left after %v with error %v, want %v", tt.length, took, err, tt.want)
+			}
+			cancel() // as gRPC does when the handler has returned
+			if diff := cmp.Diff(map[string]int{"miss": 1, "fill incomplete": 1}, counted(t, registry)); diff != "" {
+				t.Errorf("length %q: counted (-want +got):\n%s", tt.length, diff)
+			}
+		})
 	}
 }
 

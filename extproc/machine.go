@@ -98,6 +98,7 @@ type machine struct {
 	filling    *store.Entry
 	publish    *effect // kept until it is proven that the copy comes
 	copied     bool    // a body message came: the mode override works
+	endless    bool    // no Content-Length says where the body ends
 	collapsed  bool    // waited for another's fetch before going on
 	// refill is how far the detached fetch came that this request started.
 	refill refillState

@@ -40,9 +40,9 @@ func (m *machine) onLookup(f found, now time.Time) {
 	}
 	age, lifetime := e.Age(now), e.Lifetime
 	if f.soft && lifetime > age { // stale from now on, in all that follows
-		lifetime = age
+		lifetime = age - 1 // a ttl of 0 in Cache-Status would be that of a fresh one
 		softened := *e
-		softened.Lifetime = age
+		softened.Lifetime = lifetime
 		e = &softened
 	}
 	m.stored = e

@@ -178,7 +178,7 @@ func (m *machine) copyResponse(a admission, end bool) {
 		m.finish()
 		return
 	}
-	m.state = stateCopy
+	m.state, m.endless = stateCopy, contentLength(a.entry.Header) < 0
 	m.send(wire.ContinueResponse(statusMutation(a.entry.Header, s), true))
 }
 
@@ -238,6 +238,23 @@ func (m *machine) onCopyOver() {
 	if m.state == stateCopy {
 		m.finish()
 	}
+}
+
+// onSilence: nothing came of a response that is copied for as long as silentAfter,
+// and no Content-Length says whether something is missing. The origin may be slow.
+// But if a filter between it and us added trailers (the decompressor does), Envoy
+// never tells us the end, and waits for us with telling its client (FilterManager
+// calls no encodeTrailers after a filter that holds the data to which they were
+// added). So the copy is given up: Envoy delivers the rest, if there is any,
+// without us, and a detached fetch gets the answer for all others.
+func (m *machine) onSilence() {
+	m.filling = nil
+	m.emit(effect{op: opAbandon})
+	if m.refillable() {
+		m.emit(effect{op: opRefresh, id: m.flightID()})
+	}
+	m.emit(effect{op: opNote, note: noteSilence})
+	m.finish()
 }
 
 // onNotModified freshens what is stored and answers the client from it: a 304 if

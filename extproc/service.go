@@ -176,6 +176,10 @@ func (o *onceNotes) log(l *slog.Logger, n note, policy string) {
 		case noteSoftTimeoutInactive:
 			l.Warn("stale.softTimeout is inactive: no detached refill is possible",
 				"remedy", "set --refill-address", "policy", policy)
+		case noteSilence:
+			l.Warn("The rest or the end of a response without Content-Length did not come: it is not stored from there",
+				"remedy", "put filters that add trailers to responses, such as the decompressor, before ext_proc",
+				"policy", policy)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // session is the I/O around one machine: it feeds it what happens and carries
-// out its effects. One goroutine runs it; while a request is held a second one
-// reads the stream.
+// out its effects. One goroutine runs it; while it waits for something else too, a
+// second one reads the stream.
 type session struct {
 	svc    *Service
 	stream grpc.ServerStream
@@ -59,12 +59,42 @@ func (s *session) run() error {
 
 // step waits for the next event and gives it to the machine.
 func (s *session) step() error {
-	if s.m.waits() {
+	switch {
+	case s.m.waits():
 		return s.wait()
+	case s.m.state == stateCopy && s.m.copied && s.m.endless:
+		s.listen()
+	default:
+		s.received(s.read())
 	}
-	err := s.read()
-	s.received(err)
 	return nil
+}
+
+// silentAfter is how long a response may be silent of which nobody knows whether
+// more is to come.
+const silentAfter = 5 * time.Second
+
+// listen waits for the next message, but not for ever.
+func (s *session) listen() {
+	t := time.NewTimer(silentAfter)
+	defer t.Stop()
+	select {
+	case err := <-s.reading():
+		s.reads = nil
+		s.received(err)
+	case <-t.C:
+		s.m.onSilence()
+	}
+}
+
+// reading reads the next message beside what else is waited for.
+func (s *session) reading() <-chan error {
+	if s.reads == nil {
+		reads := make(chan error, 1)
+		s.reads = reads
+		go func() { reads <- s.stream.RecvMsg(&s.msg) }()
+	}
+	return s.reads
 }
 
 // read waits for the next message.
@@ -99,11 +129,6 @@ func (s *session) received(err error) {
 
 // wait is the hold: the first of a message, news, a turn and the timer goes on.
 func (s *session) wait() error {
-	if s.reads == nil {
-		reads := make(chan error, 1)
-		s.reads = reads
-		go func() { reads <- s.stream.RecvMsg(&s.msg) }()
-	}
 	var due <-chan time.Time
 	if !s.timer.IsZero() {
 		t := time.NewTimer(time.Until(s.timer))
@@ -119,7 +144,7 @@ func (s *session) wait() error {
 		granted = s.slot.Granted()
 	}
 	select {
-	case err := <-s.reads:
+	case err := <-s.reading():
 		s.reads = nil
 		s.received(err)
 	case <-granted:
