@@ -20,12 +20,16 @@ func (s *Service) Invalidate(ctx context.Context, list ...fleet.Invalidation) (f
 
 // InvalidateURL is Invalidate for a URL in a namespace, empty for all, in each form
 // in which a policy there may know it: without the query parameters that are in no
-// key.
+// key. It returns what it has invalidated.
 func (s *Service) InvalidateURL(
 	ctx context.Context, namespace string, t httpcache.Target, mode fleet.Mode,
-) (fleet.Receipt, error) {
-	return s.invalidateTargets(namespace, []httpcache.Target{t}, mode,
-		func(list []fleet.Invalidation) (fleet.Receipt, error) { return s.Invalidate(ctx, list...) })
+) (list []fleet.Invalidation, r fleet.Receipt, err error) {
+	r, err = s.invalidateTargets(namespace, []httpcache.Target{t}, mode,
+		func(forms []fleet.Invalidation) (fleet.Receipt, error) {
+			list = forms
+			return s.Invalidate(ctx, forms...)
+		})
+	return list, r, err
 }
 
 // invalidated stamps what an unsafe request made invalid (RFC 9111 §4.4). All

@@ -85,7 +85,7 @@ func (h *handler) invalidate(r *http.Request) (any, error) {
 	result, err := h.backend.Invalidate(r.Context(), body)
 	if err == nil {
 		h.o.Log.Info("Invalidated", "by", body.By, "value", body.Value, "namespace", body.Namespace, "mode", body.Mode,
-			"position", result.Position)
+			"position", result.Position, "confirmed", result.Confirmed, "replicas", result.Replicas)
 	}
 	return result, err
 }

@@ -27,14 +27,33 @@ const (
 	ModeSoft = "Soft" // stale from now on
 )
 
-// InvalidateResult says what an invalidation covers.
+// InvalidateResult says what an invalidation covers, and what is not known of it.
 type InvalidateResult struct {
 	InvalidateRequest
 	// Position is the invalidation's place in the order of all; it beats every
-	// fetch that began before.
+	// fetch that began before. 0 if it is yet to get one (Queued).
 	Position uint64 `json:"position"`
-	// Covers says which replicas follow it: "this process only" without Redis.
+	// Covers says in words which replicas follow it.
 	Covers string `json:"covers"`
+	// Confirmed of so many Replicas have applied it; Silent are those that have not.
+	// Replicas counts those, too, that fell silent lately and may be cut off.
+	Confirmed int      `json:"confirmed"`
+	Replicas  int      `json:"replicas"`
+	Silent    []string `json:"silent,omitempty"`
+	// Certain says that no replica can serve what is covered from now on. It is false
+	// without Redis too: whether there are other processes is not known then.
+	Certain bool `json:"certain"`
+	// Queued says that Redis is away: it holds in this process, and the others are
+	// told once Redis is back.
+	Queued bool `json:"queued,omitempty"`
+	// TookSeconds is how long that took.
+	TookSeconds float64 `json:"tookSeconds"`
+	// Matched counts the entries in this process's memory that are named;
+	// MatchedAtLeast says that not all of it was looked at.
+	Matched        int  `json:"matched"`
+	MatchedAtLeast bool `json:"matchedAtLeast,omitempty"`
+	// Warnings say what cannot be known, and what may be a mistake.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 const invalidateHint = `want {"by": "Url|Tag|Host|Policy|Namespace|All", "value": "…", ` +

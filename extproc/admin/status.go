@@ -32,6 +32,7 @@ type Status struct {
 	HotKeys int `json:"hotKeys"`
 
 	Invalidations fleet.StampStats `json:"invalidations"`
+	Fleet         *FleetStatus     `json:"fleet,omitempty"` // with --redis-url
 	Limits        Limits           `json:"limits"`
 }
 

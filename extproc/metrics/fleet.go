@@ -41,6 +41,20 @@ func waitStates() []fleet.State {
 		fleet.Unavailable}
 }
 
+// Claims returns the claims by the value of the label state.
+func (s *FleetStats) Claims() map[string]uint64 { return byState(claimStates(), s.Fleet.Claims[:]) }
+
+// Waits returns the waits by the value of the label state.
+func (s *FleetStats) Waits() map[string]uint64 { return byState(waitStates(), s.Fleet.Waits[:]) }
+
+func byState(states []fleet.State, counts []uint64) map[string]uint64 {
+	m := make(map[string]uint64, len(states))
+	for _, state := range states {
+		m[fleetState(state)] = counts[state]
+	}
+	return m
+}
+
 func claimValues() []value {
 	return []value{
 		{"granted", "This process fetches for the fleet."},
@@ -148,11 +162,11 @@ func (c *fleetCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(c.descs[name], prometheus.CounterValue, float64(v), labels...)
 	}
 	f := &s.Fleet
-	for _, state := range claimStates() {
-		counter("weir_fleet_claims_total", f.Claims[state], fleetState(state))
+	for state, n := range s.Claims() {
+		counter("weir_fleet_claims_total", n, state)
 	}
-	for _, state := range waitStates() {
-		counter("weir_fleet_waits_total", f.Waits[state], fleetState(state))
+	for state, n := range s.Waits() {
+		counter("weir_fleet_waits_total", n, state)
 	}
 	gauge("weir_fleet_waiting", float64(f.Waiting))
 	counter("weir_fleet_wakes_total", f.Wakes, "message")

@@ -20,7 +20,7 @@ import (
 const sweepInterval = 10 * time.Second
 
 // assemble makes the parts of weir-extproc in standalone mode: policies from
-// files, entries in memory, one process.
+// files, entries in memory and, with --redis-url, in a fleet's Redis.
 func assemble(_ context.Context, env environment) (*parts, error) {
 	secrets, err := newSecrets(env.cfg.SecretFile, env.log)
 	if err != nil {
@@ -36,23 +36,25 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 			return nil, err
 		}
 	}
-	policies, err := watchPolicies(env)
-	if err != nil {
+	b := &backend{
+		environment: env,
+		store:       memory.New(memory.Options{Limit: env.memory.store}),
+		stamps:      fleet.NewStamps(0),
+	}
+	if b.fleet, err = newMembership(env, secrets.keyring, b.store, b.stamps); err != nil {
 		return nil, err
 	}
-	b := &backend{
-		environment: env, policies: policies,
-		store:  memory.New(memory.Options{Limit: env.memory.store}),
-		stamps: fleet.NewStamps(0),
+	if b.policies, err = watchPolicies(env); err != nil {
+		return nil, errors.Join(err, b.fleet.close())
 	}
-	b.service = extproc.New(extproc.Options{
-		Policies: policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher, Tokens: secrets.tokens,
+	b.service = extproc.New(b.fleet.share(extproc.Options{
+		Policies: b.policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher, Tokens: secrets.tokens,
 		Metrics: env.metrics, Logger: env.log,
 		MessageTimeout: env.cfg.EnvoyMessageTimeout, MaxMessageTimeout: env.cfg.EnvoyMaxMessageTimeout,
 		Ramp: refill.RampOptions{
 			From: env.cfg.RampRate, To: rampGrowth * env.cfg.RampRate, Duration: env.cfg.RampDuration,
 		},
-	})
+	}))
 	b.warmer = b.newWarmer()
 	metrics.Observe(env.registry, b.sources())
 	p := &parts{
@@ -72,10 +74,11 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 			if fetcher != nil {
 				fetcher.Close()
 			}
-			policies.stop()
-			return nil
+			b.policies.stop()
+			return b.fleet.close()
 		},
 	}
+	p.background = append(p.background, b.fleet.background()...)
 	if len(toWarm) > 0 {
 		p.warm = func(ctx context.Context) error { return b.warmUp(ctx, env.cfg.WarmFile, toWarm) }
 	}

@@ -2,14 +2,11 @@ package serve
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/weirproxy/weir/extproc"
 	"github.com/weirproxy/weir/extproc/admin"
 	"github.com/weirproxy/weir/extproc/fleet"
-	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store/memory"
 	"github.com/weirproxy/weir/extproc/warm"
@@ -30,6 +27,7 @@ type backend struct {
 	stamps   *fleet.Stamps
 	policies *policies
 	warmer   *warm.Warmer
+	fleet    *membership // nil: this process is alone
 }
 
 // sources are what metrics are read from.
@@ -74,7 +72,7 @@ func (b *backend) Status() admin.Status {
 			Evictions: map[string]uint64{}, Rejected: entries.Rejected},
 		Refills: admin.Refills{Address: b.cfg.RefillAddress, Running: flights.Refills},
 		Origins: b.origins(), Warm: b.warmer.Jobs(), HotKeys: b.service.Popularity().Len(),
-		Invalidations: b.stamps.Stats(),
+		Invalidations: b.stamps.Stats(), Fleet: b.fleet.status(),
 		Limits: admin.Limits{MemoryBytes: b.memory.store, GoMemoryBytes: b.memory.goSoft,
 			EnvoyMessageTimeout:    b.cfg.EnvoyMessageTimeout.String(),
 			EnvoyMaxMessageTimeout: b.cfg.EnvoyMaxMessageTimeout.String()},
@@ -110,35 +108,6 @@ func (b *backend) Explain(ctx context.Context, r admin.ExplainRequest) (any, err
 	}
 	return b.service.Explain(ctx, &extproc.Question{Binding: binding, Request: r.Request(), Response: r.Response},
 		time.Now()), nil
-}
-
-// Invalidate implements [admin.Backend].
-func (b *backend) Invalidate(_ context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
-	kind, ok := fleet.ParseKind(r.By)
-	mode, okMode := fleet.ParseMode(r.Mode)
-	if !ok || !okMode {
-		return admin.InvalidateResult{}, admin.BadRequest("", "by %q, mode %q", r.By, r.Mode)
-	}
-	value, now := r.Value, time.Now()
-	var position uint64
-	switch kind {
-	case fleet.ByURL:
-		u, err := url.Parse(r.Value)
-		if err != nil {
-			return admin.InvalidateResult{}, admin.BadRequest("", "%s", err)
-		}
-		req := admin.RequestOf(http.MethodGet, u, nil)
-		position = b.service.InvalidateURL(r.Namespace, httpcache.TargetOf(&req), mode, now)
-	case fleet.ByPolicy:
-		value = r.Namespace + "/" + r.Value
-	case fleet.ByNamespace:
-		value = r.Namespace
-	case fleet.ByTag, fleet.ByHost, fleet.ByAll:
-	}
-	if kind != fleet.ByURL {
-		position = b.stamps.Add(kind, r.Namespace, value, mode, now)
-	}
-	return admin.InvalidateResult{InvalidateRequest: r, Position: position, Covers: "this process only"}, nil
 }
 
 // Entries implements [admin.Backend].

@@ -30,6 +30,11 @@ type Config struct {
 
 	MemoryLimit MemoryLimit
 
+	RedisURL          RedisURL // empty: this process is alone
+	RedisPasswordFile string
+	RedisCAFile       string
+	ReplicaName       string // empty: the host's name and a random part
+
 	SecretFile    string
 	RefillAddress string
 	RampRate      float64 // fetches per second and policy at first; 0: no ramp

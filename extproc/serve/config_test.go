@@ -179,6 +179,18 @@ func TestValidate(t *testing.T) {
 		{name: "drain", args: []string{"--drain-delay=-1s"}, want: []string{"negative"}},
 		{name: "log level", args: []string{"--log-level=loud"}, want: []string{`"loud"`, "debug, info, warn or error"}},
 		{name: "log format", args: []string{"--log-format=xml"}, want: []string{`"xml"`}},
+		{name: "fleet", args: []string{"--redis-url=rediss://weir@redis", "--redis-password-file=p", "--redis-ca-file=c",
+			"--secret-file=s", "--replica-name=weir-0"}},
+		{name: "fleet without keys", args: []string{"--redis-url=redis://redis"},
+			want: []string{"--redis-url: wants --secret-file", "same keys for all", "openssl rand -hex 32"}},
+		{name: "no URL of Redis", args: []string{"--redis-url=http://weir:pa55word@redis", "--secret-file=s"},
+			want: []string{"--redis-url", "want redis, redis+sentinel or redis+cluster"}},
+		{name: "Redis's files without its URL", args: []string{"--redis-password-file=p", "--redis-ca-file=c"},
+			want: []string{"--redis-password-file: wants --redis-url", "--redis-ca-file: wants --redis-url"}},
+		{name: "replica name with a slash", args: []string{"--replica-name=a/b"}, want: []string{`--replica-name "a/b"`}},
+		{name: "replica name with a space", args: []string{"--replica-name=a b"}, want: []string{"--replica-name"}},
+		{name: "endless replica name", args: []string{"--replica-name=" + strings.Repeat("x", 129)},
+			want: []string{"--replica-name", "128 bytes"}},
 		{name: "everything at once", args: []string{"--policy-dir=", "--log-format=xml", "--grpc-bind-address=:9002",
 			"--admin-bind-address=:9004", "--redis-url=redis://x"},
 			want: []string{"--policy-dir", "xml", "play Envoy", "--admin-token-file", "--redis-url"}},
@@ -202,7 +214,6 @@ func TestRefusedFlags(t *testing.T) {
 	t.Parallel()
 	for flag, reason := range map[string]string{
 		"controller-address": "use --policy-dir", "controller-ca-file": "use --policy-dir",
-		"redis-url": "in memory", "redis-password-file": "in memory", "redis-ca-file": "in memory",
 	} {
 		const secret = "redis://user:pa55word@redis:6379"
 		byFlag, err := configOf(t, "", "--policy-dir=p", "--"+flag+"="+secret)

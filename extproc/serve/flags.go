@@ -27,6 +27,7 @@ func flagGroups(cfg *Config, cmd *command) []group {
 		{"ext_proc", extProcFlags(cfg)},
 		{"Policies", policyFlags(cfg)},
 		{"Store", storeFlags(cfg)},
+		{"Fleet", fleetFlags(cfg)},
 		{"Refill and warm-up", refillFlags(cfg)},
 		{"Admin, metrics, health", adminFlags(cfg)},
 		{"Life cycle and logs", lifeCycleFlags(cfg)},
@@ -78,10 +79,21 @@ func storeFlags(c *Config) *pflag.FlagSet {
 	fs.Var(&c.MemoryLimit, "memory-limit",
 		"what the memory store may hold, headers, bodies, keys and overhead: a `size` such as 64Mi, "+
 			"or a share of the memory of the cgroup (without one: of the machine)")
-	const redis = "a store shared through Redis comes with a later release; leave it out to cache in memory"
-	c.refuse(fs, "redis-url", "store shared by the fleet", redis)
-	c.refuse(fs, "redis-password-file", "password for it", redis)
-	c.refuse(fs, "redis-ca-file", "CAs for it", redis)
+	return fs
+}
+
+func fleetFlags(c *Config) *pflag.FlagSet {
+	fs := newFlagSet()
+	fs.Var(&c.RedisURL, "redis-url",
+		"Redis through which replicas are one cache, as a `URL`: redis://[user@]host[:port][/db], "+
+			"redis+sentinel://host,…/master or redis+cluster://host,…; rediss for TLS. Wants --secret-file; "+
+			"empty: this process is alone")
+	fs.StringVar(&c.RedisPasswordFile, "redis-password-file", "",
+		"`file` with the password for Redis; read for each connection")
+	fs.StringVar(&c.RedisCAFile, "redis-ca-file", "",
+		"`file` with the CAs (PEM) of Redis's certificate; empty: those of the system")
+	fs.StringVar(&c.ReplicaName, "replica-name", "",
+		"`name` of this process in the fleet, which no other may have; empty: the host's name and a random part")
 	return fs
 }
 
@@ -91,8 +103,9 @@ func refillFlags(c *Config) *pflag.FlagSet {
 		"`address` where detached fetches enter Envoy (host:port or unix:///path): a listener without the filter, "+
 			"or the same one; empty: none, and the request that won carries the fetch")
 	fs.StringVar(&c.SecretFile, "secret-file", "",
-		"`file` with keys for refill tokens: one hex key of at least 32 bytes a line, newest first, old ones still "+
-			"accepted; read again when it changes; empty: a key of this process alone")
+		"`file` with keys for refill tokens and for what replicas share: one hex key of at least 32 bytes a line, "+
+			"newest first, old ones still accepted; the same for all replicas; read again when it changes; "+
+			"empty: a key of this process alone")
 	fs.StringVar(&c.WarmFile, "warm-file", "",
 		"`file` with URLs to load before ready: one a line, headers indented below; wants --refill-address")
 	fs.DurationVar(&c.WarmTimeout, "warm-timeout", c.WarmTimeout,

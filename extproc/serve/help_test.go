@@ -47,7 +47,8 @@ func TestReference(t *testing.T) {
 		"```yaml\ngrpc-bind-address: unix:///run/weir/ext_proc.sock\npolicy-dir: /etc/weir/policies\n" +
 		"memory-limit: 512Mi\n```\n\nFlags win over the file. A field that is not known is an error, with its line. " +
 		"Sizes are written as in Kubernetes (`64Mi`, `2Gi`), durations as in Go (`250ms`, `1m30s`).\n" +
-		"No flag takes a secret: those that need one name a file.\n")
+		"Secrets come in files, which flags name. A password in `--redis-url` works and is never logged, but who sees " +
+		"the process's command line sees it.\n")
 	for _, g := range flagGroups(defaultConfig(), &command{}) {
 		fmt.Fprintf(&b, "\n## %s\n\n| flag | default | meaning |\n| --- | --- | --- |\n", g.title)
 		g.flags.VisitAll(func(f *pflag.Flag) {

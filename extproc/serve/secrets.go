@@ -7,14 +7,17 @@ import (
 	"reflect"
 
 	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/store/redis"
 )
 
-// secrets keep the keys of refill tokens at what --secret-file says.
+// secrets keep the keys of refill tokens and of shared entries at what
+// --secret-file says.
 type secrets struct {
-	file   string // empty: a key of this process alone
-	log    *slog.Logger
-	tokens *refill.Tokens
-	keys   [][]byte
+	file    string // empty: a key of this process alone
+	log     *slog.Logger
+	tokens  *refill.Tokens
+	keyring *redis.Keyring // nil without a file: nobody else could have its keys
+	keys    [][]byte
 }
 
 func newSecrets(file string, log *slog.Logger) (*secrets, error) {
@@ -25,7 +28,11 @@ func newSecrets(file string, log *slog.Logger) (*secrets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--secret-file: %w", err)
 	}
-	return &secrets{file: file, log: log, tokens: refill.NewTokens(keys...), keys: keys}, nil
+	keyring, err := redis.NewKeyring(keys...)
+	if err != nil {
+		return nil, fmt.Errorf("--secret-file: %w", err)
+	}
+	return &secrets{file: file, log: log, tokens: refill.NewTokens(keys...), keyring: keyring, keys: keys}, nil
 }
 
 func (s *secrets) watch(ctx context.Context) error {
@@ -44,5 +51,6 @@ func (s *secrets) reload() {
 	}
 	s.keys = keys
 	s.tokens.Replace(keys)
+	s.keyring.Replace(keys)
 	s.log.Info("Secret file taken into use", "file", s.file, "keys", len(keys))
 }

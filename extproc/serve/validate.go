@@ -19,6 +19,7 @@ func (c *Config) Validate() error {
 		c.validateGRPC(),
 		c.validateEnvoyTimeouts(),
 		c.validateAdmin(),
+		c.validateFleet(),
 		validateBind("--metrics-bind-address", c.MetricsBindAddress),
 		validateBind("--health-probe-bind-address", c.HealthBindAddress),
 		c.validateRest(),
