@@ -19,7 +19,10 @@ import (
 	"github.com/weirproxy/weir/extproc/store/redis"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redis.LogTo(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
 
 // patience is for what must not depend on how loaded the machine is.
 const patience = time.Minute

@@ -37,7 +37,9 @@ type background struct{}
 
 // Background returns a context whose commands are sent although the circuit is
 // open: for the few goroutines of a process that nobody waits for.
-func Background(ctx context.Context) context.Context { return context.WithValue(ctx, background{}, true) }
+func Background(ctx context.Context) context.Context {
+	return context.WithValue(ctx, background{}, true)
+}
 
 func (b *breaker) setPing(node *goredis.Client) {
 	ping := func(ctx context.Context) error {
@@ -99,12 +101,12 @@ func (b *breaker) refuses(ctx context.Context) bool {
 // time.
 func (b *breaker) report(err error, took, slow time.Duration) {
 	switch {
-	case unavailable(err, took, b.guard.opts.Slow):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && took < b.guard.opts.Slow:
+		return // the caller's impatience says nothing of Redis
+	case unavailable(err):
 		b.failures.Add(1)
 	case slow > 0 && took > slow:
 		b.slow.Add(1)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return // the caller's impatience says nothing of Redis
 	default:
 		b.failing.Store(0)
 		return
@@ -116,13 +118,11 @@ func (b *breaker) report(err error, took, slow time.Duration) {
 
 // unavailable reports whether an error says that the node does not serve. A reply
 // to the point, such as that memory is full, says that it does.
-func unavailable(err error, took, slow time.Duration) bool {
+func unavailable(err error) bool {
 	var reply goredis.Error
 	switch {
-	case err == nil, errors.Is(err, goredis.Nil), errors.Is(err, context.Canceled):
+	case err == nil, errors.Is(err, goredis.Nil):
 		return false
-	case errors.Is(err, context.DeadlineExceeded):
-		return took >= slow
 	case goredis.IsLoadingError(err), goredis.IsReadOnlyError(err), goredis.IsClusterDownError(err),
 		goredis.IsMasterDownError(err), goredis.IsMaxClientsError(err):
 		return true

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,10 @@ import (
 	"github.com/weirproxy/weir/extproc/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	LogTo(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
 
 // clockKey is where a test keeps Redis's time.
 const clockKey = "test:clock"

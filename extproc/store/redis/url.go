@@ -73,7 +73,9 @@ func ParseURL(raw, passwordFile, caFile string) (*goredis.UniversalOptions, erro
 }
 
 // Connect returns a client for what ParseURL returned. Nothing is dialled yet.
-func Connect(o *goredis.UniversalOptions) goredis.UniversalClient { return goredis.NewUniversalClient(o) }
+func Connect(o *goredis.UniversalOptions) goredis.UniversalClient {
+	return goredis.NewUniversalClient(o)
+}
 
 // redisURL is a URL in parts. net/url takes no list of hosts.
 type redisURL struct {

@@ -21,7 +21,10 @@ import (
 	"github.com/weirproxy/weir/extproc/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redis.LogTo(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
 
 // patience is for what must not depend on how loaded the machine is.
 const patience = time.Minute
@@ -69,6 +72,8 @@ func start(t testing.TB, m *miniredis.Miniredis, id string, shares func(*store.E
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
+		// It waits for news, and ends when there are some.
+		_, _ = p.fleet.Stamp(t.Context(), fleet.Invalidation{Kind: fleet.ByTag, Value: "end"})
 	}()
 	if p.fleet.Run(ctx); !p.fleet.InTouch() {
 		t.Fatal("not in touch")
