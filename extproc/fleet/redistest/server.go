@@ -73,13 +73,15 @@ func (s *Server) run() {
 	Eventually(s.t, "redis-server accepts connections", s.accepts)
 }
 
+var errEnded = errors.New("it has ended")
+
 // accepts reports whether the server listens. Whether it answers commands
 // without a password or TLS is not its concern.
 func (s *Server) accepts() error {
 	select {
 	case <-s.gone:
 		log, _ := os.ReadFile(filepath.Join(s.Dir, "log"))
-		return fmt.Errorf("it has ended:\n%s", log)
+		return fmt.Errorf("%w:\n%s", errEnded, log)
 	default:
 	}
 	c, err := net.Dial("tcp", s.Addr)
@@ -148,6 +150,9 @@ func Eventually(t testing.TB, what string, check func() error) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
+		}
+		if errors.Is(err, errEnded) {
+			break
 		}
 	}
 	t.Fatalf("%s: %v", what, err)
