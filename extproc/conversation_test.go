@@ -33,10 +33,13 @@ func newConversation(f *facts, now time.Time) *conversation {
 }
 
 // newSight returns the experience of a response that was shown, and of some since
-// that were not.
+// that were not, of which not even the head was, if there are more than one.
 func newSight(missed int) *sight {
 	var s sight
 	s.show()
+	if missed <= 1 {
+		s.showHead()
+	}
 	for range missed {
 		s.miss(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	}

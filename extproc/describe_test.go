@@ -76,6 +76,8 @@ func (c *conversation) describeFlight(e *effect) string {
 		return "take a turn at the origin"
 	case opLeave:
 		return "leave the flight"
+	case opHeadShown:
+		return "heads of responses are shown"
 	case opShown:
 		return "responses are shown"
 	case opUnseen:

@@ -39,7 +39,9 @@ const (
 	// opPublish begins to fill entry; with share its head goes to the followers,
 	// without they are released.
 	opPublish
-	// opShown and opUnseen note whether Envoy shows a response as it was asked to.
+	// opHeadShown, opShown and opUnseen note whether Envoy shows a response: its
+	// head, some of its body, not as it was asked to.
+	opHeadShown
 	opShown
 	opUnseen
 	// opAppend adds a chunk of the response being copied.

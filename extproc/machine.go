@@ -233,7 +233,7 @@ func (m *machine) onEnd(reset bool) {
 	if m.state == stateDone {
 		return
 	}
-	if reset && (m.state == stateOrigin || m.state == stateCopy && !m.copied) {
+	if reset && m.unseen() {
 		m.onUnseen(false)
 	}
 	switch {
@@ -245,6 +245,20 @@ func (m *machine) onEnd(reset bool) {
 	m.fetchEnds(metrics.FillIncomplete)
 	m.count(metrics.OutcomeCanceled)
 	m.state = stateDone
+}
+
+// unseen reports whether a stream that is reset now lacks a response that was to
+// be shown. Some Envoys may reset a stream when the client goes away, too: where
+// heads of responses are shown, it is that.
+func (m *machine) unseen() bool {
+	switch m.state {
+	case stateOrigin:
+		return !m.facts.sight(m.policy).showsHeads()
+	case stateCopy:
+		return !m.copied
+	default:
+		return false
+	}
 }
 
 // onUnseen meets a response that Envoy does not show: its filter skips the headers

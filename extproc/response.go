@@ -43,6 +43,9 @@ func (m *machine) goOn(r role, now time.Time) {
 // that Envoy made in its place: for want of the origin's if it is a 5xx; else
 // (another filter's 401, say) it is about this request alone.
 func (m *machine) onResponseHeaders(msg *wire.Message, now time.Time) {
+	if !m.facts.sight(m.policy).showsHeads() {
+		m.emit(effect{op: opHeadShown})
+	}
 	resp := httpcache.Response{Status: msg.Status, Header: msg.Header}
 	local := madeByEnvoy(msg)
 	unreachable := local && resp.Status >= 500

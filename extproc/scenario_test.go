@@ -137,7 +137,7 @@ func (s *scenario) setFacts(a arguments) (err error) {
 		s.turns = v == "granted"
 	}
 	if v, ok := a.value("responses"); ok {
-		s.sight = newSight(map[string]int{"shown": 0, "unproven": 1, "unseen": maxMissed}[v])
+		s.sight = newSight(map[string]int{"shown": 0, "unproven": 1, "headless": 2, "unseen": maxMissed}[v])
 	}
 	if v, ok := a.value("draw"); ok {
 		s.draw, err = strconv.ParseFloat(v, 64)

@@ -281,6 +281,8 @@ func (s *session) do(e *effect) error {
 func (s *session) doFill(e *effect) {
 	ctx := context.WithoutCancel(s.stream.Context())
 	switch e.op {
+	case opHeadShown:
+		s.svc.state(s.m.policy).sight.showHead()
 	case opShown:
 		s.svc.state(s.m.policy).sight.show()
 	case opUnseen:

@@ -10,6 +10,7 @@ import (
 // where it skips response headers, or does not allow a mode override, it just
 // ends the stream. Safe for concurrent use.
 type sight struct {
+	heads  atomic.Bool  // the head of a response was shown; for good
 	shown  atomic.Bool  // the last response that was asked for was shown
 	missed atomic.Int32 // responses in a row that were not
 	until  atomic.Int64 // requests pass by until then, in Unix nanoseconds
@@ -23,12 +24,18 @@ const (
 	lookAgain = 10 * time.Second
 )
 
+// showsHeads reports whether response_headers come.
+func (s *sight) showsHeads() bool { return s.heads.Load() }
+
 // proven reports whether a copy that is asked for comes. Where that is not so, no
 // follower is given the head of an answer before some of its body is there.
 func (s *sight) proven() bool { return s.shown.Load() }
 
 // blind reports whether there is no use in asking for a response at now.
 func (s *sight) blind(now time.Time) bool { return now.UnixNano() < s.until.Load() }
+
+// showHead notes that the head of a response was shown.
+func (s *sight) showHead() { s.heads.Store(true) }
 
 // show notes that a response was shown.
 func (s *sight) show() {

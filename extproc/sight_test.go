@@ -29,6 +29,12 @@ func TestSight(t *testing.T) {
 		t.Errorf("blind %t, just before the end %t, then %t; want true, true, false",
 			s.blind(now), s.blind(last.Add(-1)), s.blind(last))
 	}
+	if s.showsHeads() {
+		t.Error("heads of responses were never shown")
+	}
+	if s.showHead(); !s.showsHeads() {
+		t.Error("the head of a response was shown, and that proves nothing")
+	}
 	later := now.Add(lookAgain)
 	if s.miss(later); !s.blind(later) {
 		t.Error("one more look that showed nothing, and not blind")
