@@ -304,7 +304,12 @@ func TestStreamsOpenedAndCancelled(t *testing.T) {
 	e.eventually("goroutines are as few as before", func() bool {
 		return e.weir.Metrics()["go_goroutines"] <= before+5 // those that serve this very question among them
 	})
-	e.wantMissThenHit("afterwards", "/", e.get("/afterwards"), string(harness.GeneratedBody(100)))
+	// Streams that are reset where the rest of a response is due look like a filter that allows no mode override, for
+	// which weir keeps out for a while.
+	e.eventually("answers come from the cache", func() bool {
+		got := e.do(e.get("/afterwards"))
+		return got.Status == 200 && strings.Contains(got.Header.Get("Cache-Status"), "hit")
+	})
 }
 
 // cancelStreams opens n streams, some at a time, and cancels them: at once, after a request for one key that they share,

@@ -118,7 +118,7 @@ func (e *edge) hold(path string, followers int) *held {
 	}))
 	h.answers = e.burst(followers+1, e.get(path))
 	e.waiting(followers)
-	e.wantCount(path, 1)
+	e.answering(path, 1)
 	return h
 }
 
