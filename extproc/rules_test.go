@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -290,10 +291,11 @@ func (r *rules) clean(fields httpcache.Fields) {
 	}
 }
 
-// sendable is httpguts-like: a token in lower case; HTAB, visible and obs-text.
+// sendable is what Envoy checks of a field: the name is a token, the value has no
+// control characters but HTAB. Capitals in names it lowers.
 func sendable(f httpcache.Field) bool {
 	for i := range len(f.Name) {
-		if c := f.Name[i]; c <= ' ' || c >= 0x7f || c >= 'A' && c <= 'Z' || c == ':' {
+		if c := f.Name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"(),/:;<=>?@[\\]{}", c) >= 0 {
 			return false
 		}
 	}
