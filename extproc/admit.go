@@ -63,8 +63,8 @@ func admit(f *fetched) admission {
 		return a
 	}
 	e := newEntry(f, &v, life)
-	if slices.ContainsFunc(e.Header, unsendable) {
-		a.reason = reasonInvalidField
+	if reason := unkept(e); reason != "" {
+		a.reason = reason
 		return a
 	}
 	a.drop = false
@@ -136,6 +136,17 @@ func keptFields(f *fetched, v *httpcache.StoreVerdict) httpcache.Fields {
 	})
 }
 
+// unkept is the reason not to keep an entry for what it carries, or none.
+func unkept(e *store.Entry) httpcache.Reason {
+	switch {
+	case slices.ContainsFunc(e.Header, unsendable):
+		return reasonInvalidField
+	case len(e.Tags) > maxTags:
+		return reasonTooManyTags
+	}
+	return ""
+}
+
 // unsendable reports whether Envoy would not take a field back: one character
 // that may not stand in a field fails a whole streamed answer.
 func unsendable(f httpcache.Field) bool {
@@ -171,7 +182,7 @@ func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
 	case !life.OK && !v.ValidateAlways:
 		return e, reasonNoLifetime
 	}
-	return e, ""
+	return e, unkept(e)
 }
 
 // contentLength returns the stated length, or -1.
@@ -194,8 +205,9 @@ func uriOf(req *httpcache.Request) string {
 	return httpcache.TargetOf(req).String()
 }
 
-// maxTags bounds the invalidation tags of one entry.
-const maxTags = 128
+// maxTags bounds the invalidation tags of one entry. An answer with more is not
+// stored: by the tags left out it could not be invalidated.
+const maxTags = 1024
 
 // tagsOf reads the tags of an answer, separated by spaces or commas.
 func tagsOf(h httpcache.Fields, name string) []string {
@@ -205,8 +217,7 @@ func tagsOf(h httpcache.Fields, name string) []string {
 	value, _ := h.Joined(name)
 	tags := strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
 	slices.Sort(tags)
-	tags = slices.Compact(tags)
-	return tags[:min(len(tags), maxTags)]
+	return slices.Compact(tags)
 }
 
 // prepare returns the entry as it is kept, once its body is whole: with the

@@ -12,6 +12,7 @@ const (
 	reasonNotShareable      httpcache.Reason = "not-shareable"
 	reasonStoredByAnother   httpcache.Reason = "stored-by-another"
 	reasonOnlyIfCached      httpcache.Reason = "only-if-cached"
+	reasonTooManyTags       httpcache.Reason = "too-many-tags"
 	reasonInvalidField      httpcache.Reason = "invalid-field"
 	reasonOriginFailed      httpcache.Reason = "origin-failed"
 	reasonLocalReply        httpcache.Reason = "local-reply"
