@@ -117,7 +117,7 @@ func TestBackendStatus(t *testing.T) {
 			"capacity": 0, "expired": 0, "replaced": 0, "variants": 0, "deleted": 0}},
 		Limits: admin.Limits{MemoryBytes: 1 << 20, EnvoyMessageTimeout: "1s", EnvoyMaxMessageTimeout: "1m0s"},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(admin.PolicyStatus{}, "LoadedAt"),
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(admin.PolicyStatus{}, "LoadedAt"),
 		cmpopts.IgnoreFields(admin.StoreStatus{}, "Bytes")); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
@@ -311,7 +311,7 @@ func TestBackendExplainErrors(t *testing.T) {
 	_, err = b.Explain(t.Context(), admin.ExplainRequest{Method: "GET", URL: u, Policy: "shop/none"})
 	wantError(t, err, []string{"no policy shop/none"})
 	_, err = b.Warm(t.Context(), admin.WarmRequest{URLs: []string{"http://a/"}})
-	wantError(t, err, []string{"later release"})
+	wantError(t, err, []string{"--refill-address"})
 }
 
 func TestAssembleErrors(t *testing.T) {
@@ -334,7 +334,7 @@ func TestAssembleErrors(t *testing.T) {
 		{name: "a secret", change: func(c *Config) { c.SecretFile = dir.path("secret") },
 			want: []string{"--secret-file", "1"}},
 		{name: "warm-up", change: func(c *Config) { c.WarmFile = dir.path("urls") },
-			want: []string{"--warm-file is refused", "later release", "urls:2:"}},
+			want: []string{"--warm-file: ", "urls:2:", "absolute URL"}},
 		{name: "no warm-up file", change: func(c *Config) { c.WarmFile = dir.path("none") },
 			want: []string{"--warm-file"}},
 	}
