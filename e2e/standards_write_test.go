@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -214,8 +215,8 @@ func TestCacheStatusIsAList(t *testing.T) {
 	})
 }
 
-// wantMember checks that Cache-Status is a structured field of two members: the upstream's as it came, and weir's, which
-// begins with params.
+// wantMember checks that Cache-Status is a structured field of two members: the upstream's as it came, and weir's,
+// which begins with params.
 func (e *edge) wantMember(what string, h http.Header, upstream, params string) {
 	e.t.Helper()
 	lines := h.Values("Cache-Status")
@@ -233,7 +234,8 @@ func TestAgeWhileTheBodyArrives(t *testing.T) {
 	defer e.settles()
 	gate := make(chan struct{})
 	e.serve("/large", harness.Always(harness.Reply{
-		Size: 10_000, PauseAfter: 5_000, BodyGate: gate, Header: harness.Fields("Cache-Control", "max-age=600", "Age", "30"),
+		Size: 10_000, PauseAfter: 5_000, BodyGate: gate,
+		Header: harness.Fields("Cache-Control", "max-age=600", "Age", "30"),
 	}))
 	leader := e.begin(e.get("/large"), 5_000)
 	tail := e.begin(e.get("/large"), 5_000)
@@ -242,7 +244,7 @@ func TestAgeWhileTheBodyArrives(t *testing.T) {
 	}
 	close(gate)
 	for _, a := range []*answer{leader, tail} {
-		if body, err := a.rest(); err != nil || string(body) != string(harness.GeneratedBody(10_000)) {
+		if body, err := a.rest(); err != nil || !bytes.Equal(body, harness.GeneratedBody(10_000)) {
 			t.Errorf("%d bytes, %v", len(body), err)
 		}
 	}
