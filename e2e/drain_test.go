@@ -34,7 +34,7 @@ func TestDrainUnderLoad(t *testing.T) {
 			t.Errorf("reader %d: %d bytes, error %v", i, len(body), err)
 		}
 	}
-	e.weir.Terminate() // waits for it, and checks its exit status
+	e.weir.WaitDrained()
 	traffic.more(30)
 	if broken := traffic.end(); broken != 0 {
 		t.Errorf("%d answers broke off", broken)
@@ -56,7 +56,7 @@ func TestDrainReleasesTheHeld(t *testing.T) {
 	e.weir.Signal(syscall.SIGTERM)
 	e.answering("/held", 1+followers)
 	held.wantAnswered(t)
-	e.weir.Terminate()
+	e.weir.WaitDrained()
 	traffic.more(30)
 	if broken := traffic.end(); broken != 0 {
 		t.Errorf("%d answers broke off", broken)

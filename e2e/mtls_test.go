@@ -130,7 +130,7 @@ func TestUnixSocket(t *testing.T) {
 	e.weir.Signal(syscall.SIGTERM)
 	again.wantAnswered(t)
 	e.wantCount("/again", 1)
-	e.weir.Terminate()
+	e.weir.WaitDrained()
 	if got := e.do(e.get("/page")); got.Status != 200 {
 		t.Errorf("without weir: %d", got.Status)
 	}

@@ -127,7 +127,19 @@ func (w *Weir) Kill() {
 // status is not 0 or that takes a minute.
 func (w *Weir) Terminate() {
 	w.tb.Helper()
-	w.process.stop(drainLimit)
+	w.process.signal(syscall.SIGTERM)
+	w.WaitDrained()
+}
+
+// WaitDrained waits until a weir that got its SIGTERM has drained and is gone; it fails the test as Terminate does. A
+// second signal would cut the drain short.
+func (w *Weir) WaitDrained() {
+	w.tb.Helper()
+	select {
+	case <-w.process.exited:
+	case <-time.After(drainLimit):
+		w.tb.Fatalf("after %v: weir-extproc has not ended", drainLimit)
+	}
 	if state := w.process.cmd.ProcessState; !state.Success() {
 		w.tb.Fatalf("weir-extproc ended with %v", state)
 	}
