@@ -1,6 +1,9 @@
 package e2e_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -56,6 +59,7 @@ type replica struct {
 	*edge
 	name    string
 	options harness.WeirOptions
+	whole   *testing.T // the test that the fleet is of: what a part of it starts goes on
 }
 
 // baseline is what a process holds when nothing is asked.
@@ -76,7 +80,7 @@ func startFleet(t *testing.T, n int, redisArgs ...string) *fleet {
 	f.replicas = make([]*replica, n)
 	for i := range f.replicas {
 		name := string(rune('a' + i))
-		r := &replica{edge: &edge{t: t, origin: f.origin}, name: name}
+		r := &replica{edge: &edge{t: t, origin: f.origin}, name: name, whole: t}
 		r.envoy = harness.StartEnvoy(t, harness.EnvoyOptions{
 			Origins: []string{f.origin.Address()}, Concurrency: 1, MessageTimeout: messageTimeout,
 			Routes: []harness.Route{
@@ -103,7 +107,7 @@ func startFleet(t *testing.T, n int, redisArgs ...string) *fleet {
 // start starts the replica's weir, again if it had ended.
 func (r *replica) start() {
 	r.t.Helper()
-	r.weir = harness.StartWeir(r.t, r.options)
+	r.weir = harness.StartWeir(r.whole, r.options)
 	r.envoy.SetWeir(r.weir.GRPCAddress)
 }
 
@@ -117,6 +121,67 @@ func (r *replica) post(path string) *http.Request {
 	req := r.get(path)
 	req.Method = http.MethodPost
 	return req
+}
+
+// leaseLife is how long a lease lives that is not renewed.
+const leaseLife = 3 * time.Second
+
+// answerTo is the answer to a request that was sent, once it is there.
+type answerTo struct {
+	r    *replica
+	conn *net.TCPConn
+	done chan struct{}
+	resp *http.Response
+	body []byte
+	err  error
+}
+
+// ask sends a request for the path, and reads the answer when it comes.
+func (r *replica) ask(path string) *answerTo {
+	r.t.Helper()
+	req := r.get(path)
+	a := &answerTo{r: r, conn: r.send(req), done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.resp, a.err = http.ReadResponse(bufio.NewReader(a.conn), req)
+		if a.err == nil {
+			a.body, a.err = io.ReadAll(a.resp.Body)
+		}
+	}()
+	r.t.Cleanup(a.hangUp)
+	return a
+}
+
+// hangUp closes the client's connection.
+func (a *answerTo) hangUp() {
+	_ = a.conn.Close() // it may be closed already
+	<-a.done
+}
+
+// wantsBody waits for the answer, which must be a 200 with this body.
+func (a *answerTo) wantsBody(want string) {
+	a.r.t.Helper()
+	select {
+	case <-a.done:
+	case <-time.After(patience):
+		a.r.t.Fatalf("replica %s: no answer", a.r.name)
+	}
+	switch {
+	case a.err != nil:
+		a.r.t.Errorf("replica %s: %v, want %q", a.r.name, a.err, want)
+	case a.resp.StatusCode != http.StatusOK || string(a.body) != want:
+		a.r.t.Errorf("replica %s: %d %q, Cache-Status %q, want %q", a.r.name, a.resp.StatusCode, a.body,
+			a.resp.Header.Get("Cache-Status"), want)
+	}
+}
+
+// wantsStored asks for what must be there.
+func (r *replica) wantsStored(path, want string) {
+	r.t.Helper()
+	if got := r.do(r.get(path)); got.Status != http.StatusOK || string(got.Body) != want {
+		r.t.Errorf("replica %s: %s: %d %q, Cache-Status %q, want %q", r.name, path, got.Status, got.Body,
+			got.Header.Get("Cache-Status"), want)
+	}
 }
 
 // fleetStatus is the part of GET /v1/status about the fleet that tests look at.
@@ -169,6 +234,41 @@ func (f *fleet) burst(n int, path string, fields ...string) func() []harness.Bur
 	return harness.StartBurst(f.t, n*len(f.replicas), func(i int) *http.Request {
 		return f.replicas[i%len(f.replicas)].get(path, fields...)
 	})
+}
+
+// run runs a part of a test under its own t.
+func (f *fleet) run(t *testing.T, part func(*fleet)) {
+	t.Helper()
+	outer := f.t
+	set := func(t *testing.T) {
+		f.t = t
+		for _, r := range f.replicas {
+			r.t = t
+		}
+	}
+	set(t)
+	defer set(outer)
+	part(f)
+	f.settles()
+}
+
+func (f *fleet) serve(path string, script harness.Script) { f.origin.Handle(path, script) }
+
+func (f *fleet) wantBody(answers []harness.BurstResult, want []byte) {
+	f.t.Helper()
+	f.replicas[0].wantBody(answers, want)
+}
+
+func (f *fleet) wantCount(path string, want int) {
+	f.t.Helper()
+	f.replicas[0].wantCount(path, want)
+}
+
+// shared waits until Redis has taken n more answers, or more, than when it was asked last: that is not waited for by
+// anybody whose answer it is.
+func (f *fleet) shared(n int) {
+	f.t.Helper()
+	f.replicas[0].eventually("Redis has the answers", func() bool { return f.redis.Keys("weir:{*}:v:*") >= n })
 }
 
 // waiting waits until so many requests are held, in all replicas together.

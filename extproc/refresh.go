@@ -43,7 +43,7 @@ func (s *Service) takeOver(f *flight.Flight) bool {
 		return false
 	}
 	lead := f.Lead()
-	if held, ok := lead.Attached().(fleet.Claimed); ok {
+	if held, ok := lead.Attached().(awaited); ok {
 		lead.Detach()
 		s.startRefill(lead, j, nil, &held)
 		return true
@@ -57,7 +57,7 @@ func (s *Service) takeOver(f *flight.Flight) bool {
 
 // startRefill runs a detached fetch that owns lead. resume is the answer whose
 // body it is to go on with, held the fetch of another process to wait for first.
-func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry, held *fleet.Claimed) {
+func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry, held *awaited) {
 	started := s.behind.do(func() {
 		s.refills.Add(1)
 		defer s.refills.Add(-1)

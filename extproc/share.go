@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
@@ -19,7 +20,14 @@ import (
 // flight waits for that one, and with it all who follow here.
 
 // maxClaims bounds how often one request claims, each time because more is known.
-const maxClaims = 4
+const maxClaims = 16
+
+// awaited is the fetch of another process that a flight waits for; it is attached
+// to the flight.
+type awaited struct {
+	fleet.Claimed
+	vary httpcache.Vary // under which it was claimed
+}
 
 // claims reports whether fetches under a policy are claimed in the fleet.
 func (s *Service) claims(p *cachepolicy.Policy) bool {
@@ -30,11 +38,24 @@ func (j *job) claim() fleet.Claim {
 	return fleet.Claim{Key: &j.key, Vary: j.vary, Header: j.req.Header, Known: j.stored, Policy: j.binding.Policy}
 }
 
+// knowsLess reports whether the fleet knows a resource to vary by less than this
+// process does, which has seen the head of an answer that is not stored yet. One
+// fetch is under way for all then, and is claimed as it was.
+func knowsLess(fleets, own httpcache.Vary) bool {
+	return len(fleets.Names) < len(own.Names) &&
+		!slices.ContainsFunc(fleets.Names, func(name string) bool { return !slices.Contains(own.Names, name) })
+}
+
 // claim claims the fetch that this request leads. False: the request went on in
 // another way.
 func (s *session) claim(e *effect) bool {
+	less := (*httpcache.Vary)(nil)
 	for range maxClaims {
-		got := s.svc.opts.Fleet.Acquire(s.stream.Context(), s.ownJob().claim())
+		c := s.ownJob().claim()
+		if less != nil {
+			c.Vary = *less
+		}
+		got := s.svc.opts.Fleet.Acquire(s.stream.Context(), c)
 		switch got.State {
 		case fleet.Granted:
 			s.lead.Attach(got.Lease)
@@ -44,9 +65,13 @@ func (s *session) claim(e *effect) bool {
 				return false
 			}
 		case fleet.Held:
-			s.followFleet(e, got)
+			s.followFleet(e, awaited{got, c.Vary})
 			return false
 		case fleet.VaryChanged:
+			if knowsLess(got.Vary, s.m.vary) {
+				less = &got.Vary
+				continue
+			}
 			s.svc.varies(s.lead, got.Vary)
 			s.lead = nil
 			s.m.rejoin(&store.Entry{Vary: got.Vary}, time.Now())
@@ -81,7 +106,7 @@ func (s *session) found(e *store.Entry) bool {
 
 // followFleet makes this request a follower of its own flight, which from now on
 // waits for the process that fetches.
-func (s *session) followFleet(e *effect, held fleet.Claimed) {
+func (s *session) followFleet(e *effect, held awaited) {
 	lead := s.lead
 	s.lead = nil
 	lead.Attach(held)
@@ -113,34 +138,29 @@ func (s *session) claimRefresh() bool {
 // claimDetached claims the fetch of a flight that no request leads, and waits for
 // another process if that one fetches. True: this process is to fetch. It knows of
 // the job what the fleet had.
-func (s *Service) claimDetached(ctx context.Context, lead *flight.Lead, j *job, held *fleet.Claimed) bool {
+func (s *Service) claimDetached(ctx context.Context, lead *flight.Lead, j *job, held *awaited) bool {
+	c := j.claim()
+	if held != nil {
+		c.Vary = held.vary
+	}
 	for range maxClaims {
-		got := fleet.Waited{State: fleet.Free}
-		if held != nil {
-			got = s.opts.Fleet.Wait(ctx, j.claim(), *held)
-			held = nil
-		}
-		if got.State == fleet.Free {
-			claimed := s.opts.Fleet.Acquire(ctx, j.claim())
-			switch claimed.State {
-			case fleet.Granted:
-				lead.Attach(claimed.Lease)
-				return true
-			case fleet.Held:
-				held = &claimed
-				continue
-			default:
-				got = fleet.Waited{State: claimed.State, Entry: claimed.Entry, Vary: claimed.Vary}
-			}
-		}
+		got, lease := s.waitOrClaim(ctx, c, held)
+		held = nil
 		switch got.State {
+		case fleet.Granted:
+			lead.Attach(lease)
+			return true
 		case fleet.Found:
 			if s.foundDetached(ctx, lead, j, got.Entry) {
 				return false
 			}
+			c.Known = j.stored
 		case fleet.VaryChanged:
-			s.varies(lead, got.Vary)
-			return false
+			if !slices.Equal(got.Vary.Names, j.vary.Names) && !knowsLess(got.Vary, j.vary) {
+				s.varies(lead, got.Vary)
+				return false
+			}
+			c.Vary = got.Vary
 		case fleet.Apart:
 			lead.Release(true, reasonNotShareable)
 			return false
@@ -155,6 +175,23 @@ func (s *Service) claimDetached(ctx context.Context, lead *flight.Lead, j *job, 
 		}
 	}
 	return true
+}
+
+// waitOrClaim waits for another process, and claims when nobody fetches, until
+// there is something to be done about it.
+func (s *Service) waitOrClaim(ctx context.Context, c fleet.Claim, held *awaited) (fleet.Waited, *fleet.Lease) {
+	for {
+		if held != nil {
+			if got := s.opts.Fleet.Wait(ctx, c, held.Claimed); got.State != fleet.Free {
+				return got, nil
+			}
+		}
+		claimed := s.opts.Fleet.Acquire(ctx, c)
+		if claimed.State != fleet.Held {
+			return fleet.Waited{State: claimed.State, Entry: claimed.Entry, Vary: claimed.Vary}, claimed.Lease
+		}
+		held = &awaited{claimed, c.Vary}
+	}
 }
 
 // foundDetached ends a flight with what the fleet had, unless that is stale.
