@@ -12,9 +12,16 @@ import (
 	"github.com/weirproxy/weir/extproc/store"
 )
 
-// passAlong is how much of a body that outgrew storage.maxObjectSize is kept for
-// the followers who read it along.
-const passAlong = 1 << 20
+const (
+	// passAlong is the least that is kept of a body that outgrew
+	// storage.maxObjectSize, for the followers who read it along.
+	passAlong = 1 << 20
+	// maxLag bounds how long one chunk of such a body waits for followers who lag.
+	// Envoy's message timeout, which runs meanwhile, may bound it further.
+	maxLag = 500 * time.Millisecond
+	// lagPoll is how often it is looked whether they still do.
+	lagPoll = 2 * time.Millisecond
+)
 
 // fill is an answer being copied: by the request that leads, or by a refill. The
 // zero fill copies nothing. Not safe for concurrent use.
@@ -82,7 +89,10 @@ func (f *fill) append(p []byte, now time.Time) bool {
 			return false
 		}
 		f.grown = true
-		f.entry.Body.Trim(passAlong)
+		f.entry.Body.Trim(f.window())
+	}
+	if f.grown {
+		f.awaitReaders()
 	}
 	if f.lease != nil {
 		f.lease.Progress()
@@ -97,6 +107,19 @@ func (f *fill) append(p []byte, now time.Time) bool {
 		f.drop(err)
 	}
 	return false
+}
+
+// window is how much of a body that outgrew storage.maxObjectSize is kept: no less
+// than was kept before, so that nobody loses what was there.
+func (f *fill) window() int64 { return max(passAlong, f.job.binding.Policy.Storage.MaxObjectSize) }
+
+// awaitReaders gives followers who lag time to catch up, since they would lose what
+// leaves the window. The origin waits meanwhile.
+func (f *fill) awaitReaders() {
+	last := time.Now().Add(min(maxLag, f.svc.facts.messageTimeout/2))
+	for f.lead.Lags(f.window()/2) && time.Now().Before(last) {
+		time.Sleep(lagPoll)
+	}
 }
 
 func (f *fill) write(p []byte, now time.Time) error {

@@ -130,6 +130,9 @@ func (s *session) awaitBody(ctx context.Context, changed <-chan struct{}) error 
 
 // sendChunk sends a part of a body; without a pacer at once.
 func (s *session) sendChunk(ctx context.Context, chunk []byte, end bool, pace *pacer) error {
+	if s.waiter != nil {
+		s.waiter.Took(len(chunk))
+	}
 	if pace != nil {
 		if err := pace.pause(ctx, len(chunk)); err != nil {
 			return err

@@ -25,6 +25,9 @@ var (
 type splice struct {
 	tailers atomic.Int64 // waiters that read the body
 
+	readMu  sync.Mutex
+	readers map[*Waiter]struct{} // those waiters
+
 	mu   sync.Mutex
 	body *store.Body
 	live int       // sources that may still make it whole
@@ -42,6 +45,37 @@ type source struct {
 }
 
 func newSplice(b *store.Body, now time.Time) *splice { return &splice{body: b, last: now} }
+
+// enter adds a waiter to those that read the body.
+func (s *splice) enter(w *Waiter) {
+	s.readMu.Lock()
+	defer s.readMu.Unlock()
+	if s.readers == nil {
+		s.readers = make(map[*Waiter]struct{})
+	}
+	s.readers[w] = struct{}{}
+	s.tailers.Add(1)
+}
+
+// leave takes it away again.
+func (s *splice) leave(w *Waiter) {
+	s.readMu.Lock()
+	defer s.readMu.Unlock()
+	delete(s.readers, w)
+	s.tailers.Add(-1)
+}
+
+// behind reports whether a reader has taken less than the given number of bytes.
+func (s *splice) behind(bytes int64) bool {
+	s.readMu.Lock()
+	defer s.readMu.Unlock()
+	for w := range s.readers {
+		if w.taken.Load() < bytes {
+			return true
+		}
+	}
+	return false
+}
 
 // open adds a source that begins where the body ends now; the body is the
 // caller's.

@@ -22,6 +22,7 @@ type Waiter struct {
 	index int          // in flight.waiters, guarded by shard.mu
 	stage atomic.Int32 // stageWaiting and so on
 	tails *splice      // what it reads; set before stageTailing
+	taken atomic.Int64 // bytes of that which it has taken
 }
 
 // The stages of a waiter.
@@ -41,6 +42,9 @@ func (w *Waiter) C() <-chan News { return w.c }
 // Cut and joins again.
 func (w *Waiter) Birth() uint64 { return w.flight.birth }
 
+// Took says that n more bytes of the answer's body were taken, for Lead.Lags.
+func (w *Waiter) Took(n int) { w.taken.Add(int64(n)) }
+
 // Leave ends the wait, or the reading of the answer's body. It starts nothing.
 // If the waiter was promoted and did not read the News, the lead is handed on.
 // Leaving again does nothing.
@@ -49,7 +53,7 @@ func (w *Waiter) Leave() {
 	case stageWaiting:
 		w.quit()
 	case stageTailing:
-		w.tails.tailers.Add(-1)
+		w.tails.leave(w)
 	}
 	// A promotion is sent under the lock: it is in the channel by now, or was read.
 	select {
@@ -104,9 +108,9 @@ func (w *Waiter) tell(n News, from *splice) {
 		return
 	}
 	w.tails = from
-	from.tailers.Add(1)
+	from.enter(w)
 	if !w.stage.CompareAndSwap(stageWaiting, stageTailing) {
-		from.tailers.Add(-1) // it left meanwhile
+		from.leave(w) // it left meanwhile
 	}
 	w.c <- n
 }
