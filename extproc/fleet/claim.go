@@ -25,6 +25,9 @@ type Claim struct {
 	Known *store.Entry
 	// Policy is the one that the request is under.
 	Policy *cachepolicy.Policy
+	// URI is the resource's, as entries have it: nobody waits for a fetch that an
+	// invalidation of it has made useless.
+	URI string
 }
 
 // State is what became of a claim, or of waiting for one.
@@ -126,7 +129,8 @@ func (f *Fleet) ask(ctx context.Context, c *Claim, owner string, above, waited u
 	sent := f.opts.Now()
 	maxHead, maxChunk := redis.ReplyBounds()
 	r, err := f.store.Run(ctx, f.acquire, []string{name.Primary(), name.Lease(variant)},
-		variant, redis.VaryNames(c.Vary.Names), above, owner, f.opts.LeaseLife.Microseconds(), maxHead, maxChunk, waited)
+		variant, redis.VaryNames(c.Vary.Names), above, owner, f.opts.LeaseLife.Microseconds(), maxHead, maxChunk, waited,
+		f.stamps.Position()>>localBits, f.stamps.Refuses(c.covered())>>localBits)
 	if err != nil {
 		return Claimed{State: Unavailable, Err: err}, nil
 	}
@@ -168,12 +172,23 @@ func (f *Fleet) useful(c *Claim, e *store.Entry) bool {
 		f.stamps.Check(CoveredBy(e, c.Policy.Namespace)) == Valid
 }
 
+// covered is what invalidations can name the resource of a claim by, before there
+// is an answer.
+func (c *Claim) covered() Covered {
+	return Covered{URI: c.URI, Host: hostOf(c.URI), Policy: c.Policy.String(), Namespace: c.Policy.Namespace}
+}
+
+// hostOf returns the authority of a URI as entries have it.
+func hostOf(uri string) string {
+	_, rest, _ := strings.Cut(uri, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
 // CoveredBy returns what invalidations can name an entry by, that is stored under
 // a policy of the namespace.
 func CoveredBy(e *store.Entry, namespace string) Covered {
-	_, rest, _ := strings.Cut(e.URI, "://")
-	host, _, _ := strings.Cut(rest, "/")
 	return Covered{
-		Birth: e.Birth, URI: e.URI, Host: host, Policy: e.Policy, Namespace: namespace, Tags: e.Tags,
+		Birth: e.Birth, URI: e.URI, Host: hostOf(e.URI), Policy: e.Policy, Namespace: namespace, Tags: e.Tags,
 	}
 }

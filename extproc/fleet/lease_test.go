@@ -185,6 +185,12 @@ func TestLeaseEndsOnce(t *testing.T) {
 	if got := a.wants(t, claim, Found); content(got.Entry) != "1" {
 		t.Errorf("found %q", content(got.Entry))
 	}
+	l.mu.Lock()
+	l.timer = time.NewTimer(time.Hour)
+	l.mu.Unlock()
+	if _, err := a.Fleet.Commit(t.Context(), l, a.answer(varying("/", "gzip"), "4"), nil); !errors.Is(err, ErrFenced) {
+		t.Errorf("a second Commit under one token, of another variant: %v", err)
+	}
 }
 
 func TestSettlements(t *testing.T) {

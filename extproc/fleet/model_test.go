@@ -27,6 +27,7 @@ type model struct {
 	fetches  []*fetch          // under way, whatever became of their replicas
 	newest   map[string]uint64 // newest token known to be granted, by path
 	holder   map[string]uint64 // token that must be held, by path; 0: none, or unknown
+	births   map[uint64]uint64 // of the fetches by their tokens
 	done     map[uint64]bool   // tokens that were committed
 }
 
@@ -49,7 +50,7 @@ type fetch struct {
 func newModel(t *testing.T, addr string) *model {
 	m := &model{
 		version: map[string]int{}, told: map[string]int{}, newest: map[string]uint64{},
-		holder: map[string]uint64{}, done: map[uint64]bool{},
+		holder: map[string]uint64{}, births: map[uint64]uint64{}, done: map[uint64]bool{},
 	}
 	m.client = m.dial(addr)
 	m.client.FlushAll(t.Context())
@@ -130,7 +131,7 @@ func (m *model) forget(f *fetch) {
 func (m *model) acquire(t *rapid.T) {
 	r, path := m.drawMember(t), drawModelPath(t)
 	c := claimOf(path)
-	c.Known = r.memory[path]
+	c.Known, c.URI = r.memory[path], urlOf(path)
 	got := r.Acquire(t.Context(), c)
 	t.Logf("%s at %d: %v", r.opts.Replica, r.stamps.Position(), got.State)
 	switch got.State {
@@ -142,21 +143,32 @@ func (m *model) acquire(t *rapid.T) {
 		r.memory[path] = got.Entry
 	case Granted:
 		token := got.Lease.Token()
-		if held := m.holder[path]; held != 0 {
+		if held := m.holder[path]; held != 0 && !m.useless(r, &c, held) {
 			t.Fatalf("token %d is granted for %s while %d is held", token, path, held)
 		}
 		if token <= m.newest[path] || m.done[token] {
 			t.Fatalf("token %d is granted after %d", token, m.newest[path])
 		}
-		m.newest[path], m.holder[path] = token, token
+		m.newest[path], m.holder[path], m.births[token] = token, token, r.stamps.Position()
 		m.fetches = append(m.fetches, &fetch{
 			by: r, path: path, lease: got.Lease, version: m.version[path], birth: r.stamps.Position(),
 		})
+	case Held:
+		if m.useless(r, &c, got.Token) {
+			t.Fatalf("%s is to wait for %d, which an invalidation that it knows has made useless", r.opts.Replica, got.Token)
+		}
 	case Unavailable: // the answer may have been lost: another may hold it now
 		if r.link.state.Load() == linkUp && r.InTouch() {
 			t.Fatalf("claim: %v", got.Err)
 		}
 	}
+}
+
+// useless reports whether the replica knows of an invalidation that the fetch under
+// a token has not seen.
+func (m *model) useless(r *member, c *Claim, token uint64) bool {
+	birth, known := m.births[token]
+	return known && birth>>localBits < r.stamps.Refuses(c.covered())>>localBits
 }
 
 func (m *model) renew(t *rapid.T) {

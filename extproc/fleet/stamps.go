@@ -157,6 +157,29 @@ func (s *Stamps) look(c *Covered) Verdict {
 	return v
 }
 
+// Refuses returns the position of the newest hard stamp that covers what was born
+// before it, leaving c.Birth and c.Tags aside; 0: there is none.
+func (s *Stamps) Refuses(c Covered) uint64 {
+	newest := s.floor[Hard].Load()
+	if s.newest.Load() == 0 {
+		return newest
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, n := range [...]name{
+		nameOf(ByAll, c.Namespace, ""), nameOf(ByNamespace, c.Namespace, c.Namespace),
+		nameOf(ByPolicy, c.Namespace, c.Policy), nameOf(ByHost, c.Namespace, c.Host), nameOf(ByURL, c.Namespace, c.URI),
+	} {
+		for _, namespace := range [...]string{n.namespace, ""} {
+			n.namespace = namespace
+			if e, ok := s.byName[n]; ok {
+				newest = max(newest, e.Value.(*stamp).at[Hard])
+			}
+		}
+	}
+	return newest
+}
+
 // named returns what the stamps of one kind and value say.
 func (s *Stamps) named(c *Covered, kind Kind, value string) Verdict {
 	if c.Birth >= s.latest[kind].Load() {

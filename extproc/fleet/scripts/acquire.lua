@@ -7,6 +7,9 @@
 --       6 most bytes of a head  7 of a chunk
 --       8 token of the fetch that was waited for, or 0: its answer is good even
 --         if it came stale
+--       9 position that the caller has applied: the birth of its fetch
+--       10 position of the newest invalidation of the resource that it knows: a
+--          fetch that was born before is of no use to it
 --
 -- Returns the time and one of:
 --   vary NAMES               the resource varies by other fields: ask again
@@ -39,9 +42,9 @@ if r and r.token > above and r.expires > now then
   end
 end
 
-local lease = redis.call('HMGET', KEYS[2], 'token', 'owner', 'until', 'mark', 'failed')
+local lease = redis.call('HMGET', KEYS[2], 'token', 'owner', 'until', 'mark', 'failed', 'birth')
 if lease[4] and tonumber(lease[4]) > now then return { int(now), 'apart' } end
-if lease[2] and tonumber(lease[3]) > now then
+if lease[2] and tonumber(lease[3]) > now and tonumber(lease[6] or '0') >= tonumber(ARGV[10]) then
   if lease[2] == owner then return { int(now), 'granted', lease[1] } end
   -- Whoever ends the lease publishes only if somebody waits. If memory is full the
   -- flag cannot be set; waiters then find out by themselves.
@@ -56,7 +59,7 @@ local last = math.max(tonumber(known[2] or '0'), tonumber(lease[1] or '0'))
 local token, life = math.max(last + 1, now), tonumber(ARGV[5])
 redis.call('HSET', KEYS[1], 'last', int(token), 'vary', names)
 extend(KEYS[1], fence_ms)
-redis.call('HSET', KEYS[2], 'token', int(token), 'owner', owner, 'until', int(now + life))
+redis.call('HSET', KEYS[2], 'token', int(token), 'owner', owner, 'until', int(now + life), 'birth', ARGV[9])
 redis.call('HDEL', KEYS[2], 'mark', 'failed')
 redis.call('PEXPIRE', KEYS[2], int(fence_ms + life / 1000))
 return { int(now), 'granted', int(token) }
