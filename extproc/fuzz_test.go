@@ -101,7 +101,7 @@ func (w *fuzzWorld) over() bool { return w.begun && w.c.over() }
 func (w *fuzzWorld) say(msg *wire.Message, choice int) {
 	if !w.begun {
 		w.begun = true
-		w.c.begin(w.binding, msg, choice == 255)
+		w.c.begin(w.binding, msg, choice == 255 && msg.Kind == wire.KindRequestHeaders)
 		return
 	}
 	w.c.message(msg)

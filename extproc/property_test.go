@@ -214,7 +214,8 @@ func (w *chanceWorld) request() *wire.Message {
 func (w *chanceWorld) odd() *wire.Message {
 	return &wire.Message{
 		Kind: wire.Kind(rapid.IntRange(0, 6).Draw(w.t, "kind")), Method: "GET", Status: 200,
-		EndOfStream: w.chance("ends", 50), Body: []byte("odd"), Header: w.fields("odd fields", responseFields, oddResponseFields),
+		EndOfStream: w.chance("ends", 50), Body: []byte("odd"),
+		Header: w.fields("odd fields", responseFields, oddResponseFields),
 	}
 }
 
