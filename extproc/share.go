@@ -35,7 +35,10 @@ func (s *Service) claims(p *cachepolicy.Policy) bool {
 }
 
 func (j *job) claim() fleet.Claim {
-	return fleet.Claim{Key: &j.key, Vary: j.vary, Header: j.req.Header, Known: j.stored, Policy: j.binding.Policy}
+	p := j.binding.Policy
+	return fleet.Claim{
+		Key: &j.key, Vary: j.vary, Header: j.req.Header, Known: j.stored, Policy: p, URI: ResourceOf(&p.Key, &j.req),
+	}
 }
 
 // knowsLess reports whether the fleet knows a resource to vary by less than this
