@@ -120,6 +120,11 @@ func newEntry(f *fetched, v *httpcache.StoreVerdict, life cachepolicy.Lifetime) 
 	}
 	if !life.Negative {
 		e.WhileRevalidate, e.IfError = httpcache.StaleWindows(v.Directives, f.rules)
+		if life.TTL <= 0 && !v.Directives.StaleWhileRevalidate.Set {
+			// Who says max-age=0 wants each use validated: the policy's own window is
+			// for answers that had a life.
+			e.WhileRevalidate = 0
+		}
 	}
 	e.Body = store.NewBody(contentLength(f.resp.Header))
 	return e
