@@ -57,7 +57,7 @@ type Entry struct {
 // Shared is the place of an entry in the store that replicas share.
 type Shared struct {
 	Token uint64 // of the commit; of two of one variant the greater is the newer
-	Body  uint64 // of the commit that brought the body: an older one after a 304
+	Body  uint64 // number that its body lies under; a 304 changes the token alone
 }
 
 // Age returns current_age (RFC 9111 §4.2.3), never below 0.
