@@ -160,7 +160,7 @@ func (m *machine) emitLead(e effect) {
 // passResponse lets an answer go on that is not stored.
 func (m *machine) passResponse(reason httpcache.Reason, h httpcache.Fields, status int) {
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: status, Detail: string(reason), Collapsed: m.collapsed}
-	m.send(wire.ContinueResponse(statusMutation(h, s), false))
+	m.send(m.logged(wire.ContinueResponse(statusMutation(h, s), false), metrics.OutcomeMissUncacheable))
 	m.pass(metrics.OutcomeMissUncacheable)
 }
 
@@ -177,12 +177,12 @@ func (m *machine) copyResponse(a admission, end bool) {
 	m.count(metrics.OutcomeMiss)
 	if end {
 		m.commit()
-		m.send(wire.ContinueResponse(statusMutation(a.entry.Header, s), false))
+		m.send(m.logged(wire.ContinueResponse(statusMutation(a.entry.Header, s), false), metrics.OutcomeMiss))
 		m.finish()
 		return
 	}
 	m.state, m.endless = stateCopy, contentLength(a.entry.Header) < 0
-	m.send(wire.ContinueResponse(statusMutation(a.entry.Header, s), true))
+	m.send(m.logged(wire.ContinueResponse(statusMutation(a.entry.Header, s), true), metrics.OutcomeMiss))
 }
 
 // onResponseBody copies a chunk and lets it go on. What must be true before the
@@ -282,7 +282,7 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 		}
 	}
 	m.stored = fresh
-	m.replaceResponse(fresh, s, resp.Header, now)
+	m.replaceResponse(fresh, s, metrics.OutcomeRevalidated, resp.Header, now)
 	m.count(metrics.OutcomeRevalidated)
 	m.finish()
 }
@@ -300,7 +300,8 @@ func (m *machine) onForeignNotModified(resp *httpcache.Response, now time.Time) 
 	}
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(reasonForeign304)}
 	mutation := statusMutation(resp.Header, s)
-	m.send(wire.ReplaceResponse(502, mutation, []byte("The origin answered 304 for another response.\n")))
+	reply := wire.ReplaceResponse(502, mutation, []byte("The origin answered 304 for another response.\n"))
+	m.send(m.logged(reply, metrics.OutcomeUnavailable))
 	m.pass(metrics.OutcomeUnavailable)
 }
 
@@ -323,7 +324,7 @@ func (m *machine) onWatched(resp *httpcache.Response, local bool, now time.Time)
 		m.freshenByHead(resp, now)
 	}
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: resp.Status, Detail: string(m.why.detail)}
-	m.send(wire.ContinueResponse(statusMutation(resp.Header, s), false))
+	m.send(m.logged(wire.ContinueResponse(statusMutation(resp.Header, s), false), outcome))
 	m.pass(outcome)
 }
 
@@ -359,7 +360,7 @@ func (m *machine) replaceFailed(failure *httpcache.Response, unreachable bool, n
 
 // replaceWithStale answers in the response phase with the stored stale copy.
 func (m *machine) replaceWithStale(s httpcache.CacheStatus, o metrics.Outcome, gone httpcache.Fields, now time.Time) {
-	m.replaceResponse(m.stored, s, gone, now)
+	m.replaceResponse(m.stored, s, o, gone, now)
 	m.count(o)
 	m.finish()
 }
@@ -367,7 +368,9 @@ func (m *machine) replaceWithStale(s httpcache.CacheStatus, o metrics.Outcome, g
 // replaceResponse puts a stored answer in the place of the one that Envoy holds,
 // so that the filters behind us (CORS and the like) still run on it. gone are
 // the fields of the response that is replaced.
-func (m *machine) replaceResponse(e *store.Entry, s httpcache.CacheStatus, gone httpcache.Fields, now time.Time) {
+func (m *machine) replaceResponse(
+	e *store.Entry, s httpcache.CacheStatus, o metrics.Outcome, gone httpcache.Fields, now time.Time,
+) {
 	status, header, body := replacement(&m.req, e, s, now)
 	mutation := wire.Mutation{Set: header}
 	for _, f := range gone {
@@ -375,7 +378,7 @@ func (m *machine) replaceResponse(e *store.Entry, s httpcache.CacheStatus, gone 
 			mutation.Remove = append(mutation.Remove, f.Name)
 		}
 	}
-	m.send(wire.ReplaceResponse(status, mutation, body))
+	m.send(m.logged(wire.ReplaceResponse(status, mutation, body), o))
 }
 
 func hopByHop(name string) bool { return name == "connection" || name == "transfer-encoding" }

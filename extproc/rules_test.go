@@ -35,6 +35,9 @@ type rules struct {
 	head     bool      // the request is a HEAD
 	hasBody  bool      // the request has a body
 	joins    int
+
+	counted, logged string // the outcome, and what the access log shows of it
+	fetches, fills  int    // that may be stored, and how many of them were counted
 }
 
 func (r *rules) breach(format string, args ...any) {
@@ -74,6 +77,9 @@ func (r *rules) effect(c *conversation, e *effect) {
 	switch e.op {
 	case opOutcome:
 		r.outcomes++
+		r.counted = e.outcome.String()
+	case opFill:
+		r.fills++
 	case opLookup:
 		if r.hasBody {
 			r.breach("a request with a body is looked up")
@@ -102,6 +108,9 @@ func (r *rules) effect(c *conversation, e *effect) {
 func (r *rules) flight(c *conversation, e *effect) {
 	if e.op == opPublish || e.op == opFreshen {
 		r.clean(e.entry.Header)
+	}
+	if e.op == opPublish { // the copy counts how it ends
+		r.fills++
 	}
 	switch e.op {
 	case opPublish, opRelease, opFail:
@@ -137,6 +146,12 @@ func (r *rules) reply(c *conversation, reply *wire.Reply) {
 		return
 	}
 	kind := replyTo(p)
+	if o := p.GetDynamicMetadata().GetFields()["weir"].GetStructValue().GetFields()["outcome"]; o != nil {
+		r.logged = o.GetStringValue()
+	}
+	if kind == wire.KindRequestHeaders && c.m.state == stateOrigin && c.m.role != roleWatch {
+		r.fetches++
+	}
 	switch answer := p.Response.(type) {
 	case *extprocv3.ProcessingResponse_RequestHeaders:
 		if c.m.state == stateOrigin && !httpcache.IsUnsafe(c.m.req.Method) && !c.m.policyShadows() &&
@@ -362,6 +377,12 @@ func (r *rules) settled(c *conversation) {
 		return
 	case r.outcomes < want:
 		r.breach("the stream is over and its outcome was not counted")
+	}
+	if r.logged != "" && r.logged != r.counted {
+		r.breach("the access log shows %s, counted is %s", r.logged, r.counted)
+	}
+	if r.fills != r.fetches {
+		r.breach("%d fetches that may be stored, %d counted", r.fetches, r.fills)
 	}
 	if r.leads {
 		r.breach("the stream is over and its flight waits for ever")
