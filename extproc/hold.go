@@ -44,12 +44,22 @@ func (m *machine) hold() {
 	end := m.joinDeadline()
 	m.extendTimeout(end)
 	m.softEnd = false
-	if soft := m.policy.Stale.SoftTimeout; soft > 0 {
+	if soft := m.softTimeout(); soft > 0 {
 		if at := m.arrived.Add(soft); at.Before(end) && m.mayServeStale(at) {
 			end, m.softEnd = at, true
 		}
 	}
 	m.emit(effect{op: opTimer, at: end})
+}
+
+// softTimeout is how long this request waits before the stored stale copy may stand
+// in for a slow origin; 0: it does not. A copy whose origin gave it no life at all
+// (max-age=0) is to be validated, however long that takes.
+func (m *machine) softTimeout() time.Duration {
+	if m.stored == nil || m.stored.Lifetime <= 0 {
+		return 0
+	}
+	return m.policy.Stale.SoftTimeout
 }
 
 // extendTimeout asks Envoy for the time until end, once: it grants one extension

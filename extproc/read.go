@@ -97,7 +97,7 @@ func (m *machine) act(action cachepolicy.ReadAction, failing bool, now time.Time
 // all filters; and for softTimeout it must be one, which lives on when the stale
 // copy is served. Else this request carries the fetch.
 func (m *machine) fetchWithStale(now time.Time) {
-	soft := m.policy.Stale.SoftTimeout > 0
+	soft := m.softTimeout() > 0
 	switch {
 	case !m.holds() || !soft && !hasValidator(m.stored.Header):
 		m.fetch(now)
