@@ -213,6 +213,29 @@ func TestHeadsOfOthersAreAMiss(t *testing.T) {
 	}
 }
 
+// TestBodiesOfAnotherLengthAreAMiss, sealed as they may be.
+func TestBodiesOfAnotherLengthAreAMiss(t *testing.T) {
+	t.Parallel()
+	m, c := miniClient(t)
+	s := newStore(t, c, Options{})
+	e := entryNow("/", "content")
+	_, kept, err := s.Commit(t.Context(), e, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := NameOf(&e.Key)
+	for _, body := range []string{"", "conten", "content!"} {
+		in := chunkScope(n, kept.Shared.Body, 0, true)
+		setString(t, m, n.chunk(kept.Shared.Body, 0), string(s.opts.Keys.seal(format, in, []byte(body))))
+		if got := look(t, s, "/"); got != "" {
+			t.Errorf("%q is served as the whole of content", got)
+		}
+	}
+	if got := s.Stats().Refused.Malformed; got == 0 {
+		t.Error("not counted")
+	}
+}
+
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	_, c := miniClient(t)

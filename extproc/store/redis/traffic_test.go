@@ -156,6 +156,55 @@ func TestWaitingForAReadEndsWithTheContext(t *testing.T) {
 	close(hold)
 }
 
+// lateReply holds the answer of the next command back until release is closed.
+type lateReply struct {
+	trips
+	release atomic.Pointer[chan struct{}]
+	came    chan struct{}
+}
+
+func (l *lateReply) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if release := l.release.Swap(nil); release != nil {
+			l.came <- struct{}{}
+			<-*release
+		}
+		return err
+	}
+}
+
+// TestReadsSeeWhatTheirProcessWrote: a read that begins after a write does not join
+// one that began before.
+func TestReadsSeeWhatTheirProcessWrote(t *testing.T) {
+	t.Parallel()
+	_, c := miniClient(t)
+	s := newStore(t, c, Options{})
+	late := &lateReply{came: make(chan struct{})}
+	mustPut(t, s, entryNow("/", "old"))
+	look(t, s, "/")
+	c.AddHook(late)
+	for range 20 {
+		mustPut(t, s, entryNow("/", "old"))
+		release := make(chan struct{})
+		late.release.Store(&release)
+		var readers sync.WaitGroup
+		readers.Go(func() { look(t, s, "/") })
+		<-late.came
+		mustPut(t, s, entryNow("/", "new"))
+		begun := make(chan struct{})
+		readers.Go(func() {
+			close(begun)
+			if got := look(t, s, "/"); got != "new" {
+				t.Errorf("after writing new, %q is read", got)
+			}
+		})
+		<-begun
+		time.AfterFunc(time.Millisecond, func() { close(release) })
+		readers.Wait()
+	}
+}
+
 // TestReadersDuringReplacement: whatever is replaced under them, readers find a
 // whole answer.
 func TestReadersDuringReplacement(t *testing.T) {
