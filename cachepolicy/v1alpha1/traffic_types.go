@@ -94,7 +94,7 @@ type Query struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.value == b.value && a.?type.orValue('Exact') == b.?type.orValue('Exact')))",message="names must not repeat a name of the same type"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.value == b.value && (has(a.type) ? a.type : 'Exact') == (has(b.type) ? b.type : 'Exact')))",message="names must not repeat a name of the same type"
 	Names []NameMatch `json:"names,omitempty"`
 }
 

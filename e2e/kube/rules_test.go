@@ -150,5 +150,6 @@ func causesOf(err error) []metav1.StatusCause {
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
 		return nil
 	}
-	return status.Status().Details.Causes
+	// Of no field is the remark that other rules were not looked at.
+	return slices.DeleteFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "<nil>" })
 }

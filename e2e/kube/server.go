@@ -116,7 +116,7 @@ func tied(tb harness.TB, dir, path string) string {
 
 // tail returns the last bytes of a file.
 func tail(path string) string {
-	const most = 8 << 10
+	const most = 2 << 10
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
