@@ -86,6 +86,22 @@ type ExplainedEntry struct {
 	Vary            []string `json:"vary,omitempty"`
 	BodyBytes       int64    `json:"bodyBytes"`
 	Policy          string   `json:"policy"`
+	// Places are where it is: PlaceMemory of this process, PlaceShared among all.
+	Places []string `json:"places"`
+}
+
+// The places of a stored answer.
+const (
+	PlaceMemory = "memory"
+	PlaceShared = "shared"
+)
+
+// Places says where an answer is that is in this process's memory.
+func Places(e *store.Entry) []string {
+	if e.Shared.Token != 0 {
+		return []string{PlaceMemory, PlaceShared}
+	}
+	return []string{PlaceMemory}
 }
 
 // ExplainedAnswer is what would become of an answer of the origin's. Durations
@@ -105,19 +121,48 @@ type ExplainedAnswer struct {
 
 // Explain says what would become of a request if nothing were stored.
 func Explain(q *Question, now time.Time) Explanation {
-	return explain(q, func(string) bool { return q.Refill }, func(*machine) found { return found{} }, now)
+	return explain(q, func(string) bool { return q.Refill }, func(*machine) (found, []string) { return found{}, nil }, now)
 }
 
 // Explain says what would become of a request at this moment. Nothing is
 // counted, started or changed by it.
 func (s *Service) Explain(ctx context.Context, q *Question, now time.Time) Explanation {
-	return explain(q, s.facts.refill, func(m *machine) found { return s.lookup(ctx, m) }, now)
+	return explain(q, s.facts.refill, func(m *machine) (found, []string) { return s.peek(ctx, m) }, now)
+}
+
+// peek is lookup without a trace: what only other processes have stays there.
+func (s *Service) peek(ctx context.Context, m *machine) (found, []string) {
+	now := time.Now()
+	if s.opts.Fleet != nil && !s.opts.Fleet.CaughtUp(now) {
+		return found{}, nil
+	}
+	r, err := s.opts.Store.Get(ctx, &m.key, m.req.Header, now)
+	if err != nil {
+		return found{}, nil
+	}
+	if r.Entry != nil {
+		return s.judge(m, r), Places(r.Entry)
+	}
+	if !s.shares(m.policy) {
+		return s.judge(m, r), nil
+	}
+	epoch, ok := s.opts.Fleet.Reading()
+	if !ok {
+		return s.judge(m, r), nil
+	}
+	shared, err := s.opts.Shared.Get(ctx, &m.key, m.req.Header, now)
+	if err != nil || shared.Entry == nil || !s.opts.Fleet.Read(epoch, shared.Entry) {
+		return s.judge(m, r), nil
+	}
+	return s.judge(m, shared), []string{PlaceShared}
 }
 
 // explain puts the question to a machine, the one that decides about real
 // requests, and reads off its effects what it would do. The early-refresh draw
 // is taken as not hit.
-func explain(q *Question, refill func(string) bool, lookup func(*machine) found, now time.Time) Explanation {
+func explain(
+	q *Question, refill func(string) bool, lookup func(*machine) (found, []string), now time.Time,
+) Explanation {
 	f := facts{
 		messageTimeout: time.Minute, maxMessageTimeout: time.Minute, refill: refill,
 		draw: func() float64 { return 1 }, position: func() uint64 { return 0 },
@@ -135,9 +180,10 @@ func explain(q *Question, refill func(string) bool, lookup func(*machine) found,
 	if m.state == stateLookup {
 		x.Key = explainKey(&m)
 		m.out = m.out[:0]
-		found := lookup(&m)
+		found, places := lookup(&m)
 		if found.Entry != nil {
 			x.Stored = explainEntry(found.Entry, found.soft, now)
+			x.Stored.Places = places
 		}
 		m.onLookup(found, now)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,8 @@ func newEntries(c *cli) *cobra.Command {
 		Use:   "entries",
 		Short: "List what is stored",
 		Long: "List stored answers, in an order of no meaning. States: fresh; stale (may be served so);\n" +
-			"kept (to be validated with the origin).",
+			"kept (to be validated with the origin). IN says where: the memory of this process, which is what is\n" +
+			"listed, and shared with the fleet.",
 		Example: "  weirctl entries --host shop.example\n" +
 			"  weirctl entries --policy shop/catalog --limit 0 -o json",
 		Args: cobra.NoArgs,
@@ -69,11 +71,11 @@ func (c *cli) entries(cmd *cobra.Command, q url.Values, limit int) error {
 }
 
 func printEntries(w io.Writer, page *admin.EntriesPage) {
-	fmt.Fprintln(w, "STATE\tSTATUS\tAGE\tLIFETIME\tBODY\tPOLICY\tURI")
+	fmt.Fprintln(w, "STATE\tSTATUS\tAGE\tLIFETIME\tBODY\tIN\tPOLICY\tURI")
 	for i := range page.Entries {
 		e := &page.Entries[i]
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", e.State, e.Status, seconds(float64(e.AgeSeconds)),
-			seconds(float64(e.LifetimeSeconds)), size(e.BodyBytes), e.Policy, e.URI)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.State, e.Status, seconds(float64(e.AgeSeconds)),
+			seconds(float64(e.LifetimeSeconds)), size(e.BodyBytes), strings.Join(e.Places, ","), e.Policy, e.URI)
 	}
 	if page.Next != "" {
 		fmt.Fprintln(w, "(there are more; see --limit)")

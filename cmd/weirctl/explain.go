@@ -127,8 +127,8 @@ func printExplanation(w io.Writer, x *extproc.Explanation) {
 		fmt.Fprintf(w, "\tscope %s, hash %s\n", k.Scope, k.Hash)
 	}
 	if e := x.Stored; e != nil {
-		fmt.Fprintf(w, "stored\t%d, %d bytes, age %s of %s%s\n", e.Status, e.BodyBytes, seconds(e.Age),
-			seconds(e.Lifetime), windows(e.WhileRevalidate, e.IfError))
+		fmt.Fprintf(w, "stored\t%d, %d bytes, age %s of %s%s%s\n", e.Status, e.BodyBytes, seconds(e.Age),
+			seconds(e.Lifetime), windows(e.WhileRevalidate, e.IfError), list("; in ", e.Places))
 	} else if x.Key != nil {
 		fmt.Fprintf(w, "stored\tnothing\n")
 	}

@@ -68,6 +68,7 @@ func printStatus(w io.Writer, s *admin.Status) {
 	}
 	fmt.Fprintf(w, "hot keys\t%d (weirctl top)\n", s.HotKeys)
 	fmt.Fprintf(w, "invalidations\t%d\n", s.Invalidations.Position)
+	printFleet(w, s.Fleet)
 }
 
 // originText says what originLimits and the ramp do for a policy.

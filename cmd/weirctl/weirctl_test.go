@@ -50,6 +50,16 @@ func (f *fake) Status() admin.Status {
 			{ID: "2", State: warm.Running, Loaded: 40, Total: 100, Source: "file urls"}},
 		HotKeys:       12,
 		Invalidations: fleet.StampStats{Position: 9},
+		Fleet: &admin.FleetStatus{
+			Replica: "weir-0", Redis: "redis://weir:xxxxx@redis", InTouch: true, CaughtUp: true, Leases: 1, Waiting: 2,
+			Replicas: []admin.Replica{
+				{Name: "weir-0", Alive: true, Current: true, Position: 9}, {Name: "weir-1", Alive: true, Current: true, Position: 8},
+				{Name: "weir-2", SilentSeconds: 90},
+			},
+			Claims: map[string]uint64{"granted": 5, "vary_changed": 1, "found": 0}, Waits: map[string]uint64{},
+			Position: 9, Circuit: admin.Circuit{State: "closed", Nodes: 1}, Errors: map[string]uint64{"timeout": 2},
+			Refused: map[string]uint64{"mac": 1},
+		},
 	}
 }
 
@@ -58,8 +68,9 @@ func (f *fake) Explain(_ context.Context, r admin.ExplainRequest) (any, error) {
 	return extproc.Explanation{
 		Method: r.Method, URI: r.URL.String(), Policy: "shop/catalog", Route: "products", Mode: "Enabled",
 		Decision: extproc.DecisionServe, Outcome: "hit", CacheStatus: "weir; hit; ttl=50",
-		Key:    &extproc.ExplainedKey{Hash: "ab", Scope: "s", Resource: "http://a/"},
-		Stored: &extproc.ExplainedEntry{Status: 200, Age: 10, Lifetime: 60, IfError: 600, BodyBytes: 5},
+		Key: &extproc.ExplainedKey{Hash: "ab", Scope: "s", Resource: "http://a/"},
+		Stored: &extproc.ExplainedEntry{Status: 200, Age: 10, Lifetime: 60, IfError: 600, BodyBytes: 5,
+			Places: []string{extproc.PlaceMemory, extproc.PlaceShared}},
 	}, nil
 }
 
@@ -68,7 +79,7 @@ func (f *fake) Entries(_ context.Context, r admin.EntriesRequest) (admin.Entries
 	p := admin.EntriesPage{Next: map[string]string{"": "c1", "c1": "c2", "c2": ""}[r.After]}
 	for range min(r.Limit, 2) {
 		p.Entries = append(p.Entries, admin.Entry{URI: "http://a/" + r.After, Policy: "shop/catalog", Status: 200,
-			State: "fresh", AgeSeconds: 90, LifetimeSeconds: 3600, BodyBytes: 1536})
+			State: "fresh", AgeSeconds: 90, LifetimeSeconds: 3600, BodyBytes: 1536, Places: []string{"memory", "shared"}})
 	}
 	return p, nil
 }
@@ -110,7 +121,18 @@ func (f *fake) Top(_ context.Context, r admin.TopRequest) (admin.TopResult, erro
 
 func (f *fake) Invalidate(_ context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
 	f.asked = append(f.asked, r)
-	return admin.InvalidateResult{InvalidateRequest: r, Position: 7, Covers: "this process only"}, nil
+	result := admin.InvalidateResult{InvalidateRequest: r, Position: 7, Confirmed: 1, Replicas: 1, TookSeconds: 0.002}
+	switch r.Namespace {
+	case "fleet":
+		result.Confirmed, result.Replicas, result.Certain, result.Covers = 3, 3, true, "all 3 replicas"
+		result.Matched, result.MatchedAtLeast = 100_000, true
+	case "silent":
+		result.Confirmed, result.Replicas, result.Covers, result.Silent = 2, 3, "2 of 3 replicas", []string{"weir-2"}
+		result.Warnings = []string{"no word from weir-2"}
+	default:
+		result.Covers = "this process only"
+	}
+	return result, nil
 }
 
 // adminAPI starts an admin API over the backend and returns its address.
@@ -153,6 +175,10 @@ func TestGolden(t *testing.T) {
 		{"entries-all", []string{"entries", "--limit=0"}},
 		{"invalidate", []string{"invalidate", "tag", "p7", "-n", "shop", "--soft"}},
 		{"invalidate-json", []string{"invalidate", "url", "https://shop.example/a", "-o", "json"}},
+		{"invalidate-fleet", []string{"invalidate", "tag", "p7", "-n", "fleet", "--require-all"}},
+		{"invalidate-silent", []string{"invalidate", "tag", "p7", "-n", "silent"}},
+		{"invalidate-silent-require-all", []string{"invalidate", "tag", "p7", "-n", "silent", "--require-all"}},
+		{"invalidate-alone-require-all", []string{"invalidate", "all", "--require-all"}},
 		{"invalidate-refused", []string{"invalidate", "tag", "p7"}},
 		{"invalidate-unknown", []string{"invalidate", "everything"}},
 		{"warm", []string{"warm", "http://a/", "http://b/"}},

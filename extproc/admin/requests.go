@@ -29,7 +29,8 @@ type Entry struct {
 	Policy          string            `json:"policy"`
 	Vary            map[string]string `json:"vary,omitempty"` // the request fields that select this variant
 	Status          int               `json:"status"`
-	State           string            `json:"state"` // fresh, stale or kept (for validation only)
+	State           string            `json:"state"`  // fresh, stale or kept (for validation only)
+	Places          []string          `json:"places"` // memory; and shared, if the fleet has it too
 	AgeSeconds      int64             `json:"ageSeconds"`
 	LifetimeSeconds int64             `json:"lifetimeSeconds"`
 	StaleSeconds    int64             `json:"staleSeconds,omitempty"` // windows after the lifetime

@@ -183,7 +183,7 @@ func TestBackendEntries(t *testing.T) {
 	}
 	wantEntry := admin.Entry{URI: "https://other.example/x", Policy: "shop/catalog", Status: 200, State: "stale",
 		Vary: map[string]string{"accept": "text/html"}, AgeSeconds: 90, LifetimeSeconds: 60, StaleSeconds: 60,
-		BodyBytes: 5, Tags: []string{"p7"}}
+		BodyBytes: 5, Tags: []string{"p7"}, Places: []string{"memory"}}
 	if diff := cmp.Diff(wantEntry, got.Entries[0], cmpopts.IgnoreFields(admin.Entry{}, "HeldBytes", "ExpiresAt"),
 		cmpopts.EquateApprox(0, 1)); diff != "" {
 		t.Errorf("entry (-want +got):\n%s", diff)
@@ -254,6 +254,15 @@ func TestBackendInvalidate(t *testing.T) {
 		r, err := b.Invalidate(t.Context(), tt.request)
 		if err != nil || r.Position != 1 || r.Covers != "this process only" || r.InvalidateRequest != tt.request {
 			t.Errorf("%+v: %+v, %v", tt.request, r, err)
+		}
+		named := 0
+		for _, decision := range []extproc.Decision{tt.want, tt.wantOther} {
+			if decision != "Serve" {
+				named++
+			}
+		}
+		if r.Matched != named || r.MatchedAtLeast || r.Certain || r.Confirmed != 1 || r.Replicas != 1 {
+			t.Errorf("%+v: %+v, want %d entries named, and nothing to be certain of", tt.request, r, named)
 		}
 		if got := b.decision(t, covered); got != tt.want {
 			t.Errorf("%+v: %s is %s, want %s", tt.request, covered, got, tt.want)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirproxy/weir/extproc"
 	"github.com/weirproxy/weir/extproc/admin"
 	"github.com/weirproxy/weir/extproc/store"
 )
@@ -23,7 +24,7 @@ func hostOf(uri string) string {
 func describe(e *store.Entry, now time.Time) admin.Entry {
 	age, windows := e.Age(now), max(e.WhileRevalidate, e.IfError)
 	d := admin.Entry{
-		URI: e.URI, Policy: e.Policy, Status: e.Status, State: "kept",
+		URI: e.URI, Policy: e.Policy, Status: e.Status, State: "kept", Places: extproc.Places(e),
 		AgeSeconds: int64(age.Seconds()), LifetimeSeconds: int64(e.Lifetime.Seconds()),
 		StaleSeconds: int64(windows.Seconds()), BodyBytes: e.Body.Len(), HeldBytes: e.Size(),
 		Negative: e.Negative, Tags: e.Tags, ExpiresAt: e.ExpiresAt(),
