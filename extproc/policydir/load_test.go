@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weirproxy/weir/cachepolicy"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.want anew")
@@ -178,4 +180,27 @@ func write(tb testing.TB, dir, name, content string) string {
 func policyFile(name string, jitter int) string {
 	return "apiVersion: weir.dev/v1alpha1\nkind: CachePolicy\nmetadata: {name: " + name + "}\nspec: {jitterPercent: " +
 		strconv.Itoa(jitter) + "}\n"
+}
+
+// TestBareOff: to YAML 1.1, which kubectl reads, a bare Off is a boolean; to YAML 1.2 it is a string. Here it is what its
+// writer meant, as in quotes.
+func TestBareOff(t *testing.T) {
+	t.Parallel()
+	for _, off := range []string{"Off", `"Off"`, "'Off'"} {
+		file := filepath.Join(t.TempDir(), "off.yaml")
+		text := "apiVersion: weir.dev/v1alpha1\nkind: CachePolicy\nmetadata: {name: p, namespace: shop}\n" +
+			"spec:\n  xfetch: {mode: " + off + "}\n  coalescing:\n    scope: " + off + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set, errs := LoadFiles([]string{file})
+		if len(errs) > 0 {
+			t.Errorf("%s: %v", off, errs)
+			continue
+		}
+		binding, _ := set.ByName("shop/p")
+		if p := binding.Policy; p.XFetch.Mode != cachepolicy.XFetchOff || p.Coalescing.Scope != cachepolicy.ScopeOff {
+			t.Errorf("%s: xfetch.mode %s, coalescing.scope %s", off, p.XFetch.Mode, p.Coalescing.Scope)
+		}
+	}
 }
