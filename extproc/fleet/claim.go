@@ -104,12 +104,12 @@ func (f *Fleet) claim(ctx context.Context, c *Claim, owner string, waited uint64
 		if got.State != Found {
 			return got
 		}
-		e, err := f.bring(ctx, c, record)
-		if err == nil && f.Read(epoch, e) && f.useful(c, e) {
+		e, err := f.bring(ctx, c, record, epoch)
+		switch {
+		case err == nil:
 			got.Entry = e
 			return got
-		}
-		if err != nil && !errors.Is(err, redis.ErrRefused) {
+		case !errors.Is(err, redis.ErrRefused):
 			return Claimed{State: Unavailable, Err: err}
 		}
 		above = record.Token()
@@ -155,11 +155,11 @@ func (f *Fleet) ask(ctx context.Context, c *Claim, owner string, above, waited u
 	return Claimed{State: Unavailable, Err: redis.ErrReply}, nil
 }
 
-// bring makes an entry of what the script found.
-func (f *Fleet) bring(ctx context.Context, c *Claim, found *redis.Found) (*store.Entry, error) {
+// bring makes an entry of what the script found, if that is of use.
+func (f *Fleet) bring(ctx context.Context, c *Claim, found *redis.Found, epoch uint64) (*store.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, bodyLimit)
 	defer cancel()
-	return f.store.Bring(ctx, c.Key, found)
+	return f.store.Bring(ctx, c.Key, found, func(e *store.Entry) bool { return f.Read(epoch, e) && f.useful(c, e) })
 }
 
 // useful reports whether a stored answer ends the need to fetch: it is for these

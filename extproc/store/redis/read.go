@@ -249,13 +249,19 @@ func (f *Found) Token() uint64 {
 }
 
 // Bring makes an entry of what a script found for key, and brings the rest of its
-// body. The error ErrRefused says that there is nothing to be believed.
-func (s *Store) Bring(ctx context.Context, key *cachepolicy.Key, f *Found) (*store.Entry, error) {
+// body if the entry, as yet without it, is wanted. The error ErrRefused says that
+// there is nothing to be believed, or that it is not.
+func (s *Store) Bring(
+	ctx context.Context, key *cachepolicy.Key, f *Found, wanted func(*store.Entry) bool,
+) (*store.Entry, error) {
 	n := NameOf(key)
 	v, ok := s.decode(n, key, f.variant, f.record, f.head, f.reply)
 	if !ok {
 		s.counts.misses.Add(1)
 		return nil, ErrRefused
+	}
+	if !wanted(v.entry) {
+		return nil, fmt.Errorf("%w: it is of no use", ErrRefused)
 	}
 	v.chunk = f.body
 	e, err := s.whole(ctx, n, &v)
