@@ -4,9 +4,15 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/weirproxy/weir/e2e/kube"
 )
 
 var server *kube.Server
 
-func TestMain(m *testing.M) { os.Exit(kube.Main(m, &server)) }
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(kube.Main(m, &server))
+}

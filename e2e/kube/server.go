@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -78,7 +79,8 @@ func Start(tb harness.TB) *Server {
 	return s
 }
 
-// Main starts a server for all tests of a package, runs them, and returns the exit status. For TestMain.
+// Main starts a server for all tests of a package, runs them, and returns the exit status. For TestMain. Goroutines that
+// are left when the server is gone fail the tests.
 func Main(m *testing.M, server **Server) int {
 	status := 1
 	err := harness.Run(context.Background(), os.Stderr, func(tb harness.TB) {
@@ -86,6 +88,10 @@ func Main(m *testing.M, server **Server) int {
 		status = m.Run()
 	})
 	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := goleak.Find(); err != nil && status == 0 {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
