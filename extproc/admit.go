@@ -162,8 +162,9 @@ func unsendable(f httpcache.Field) bool {
 // updated and its life begins anew (RFC 9111 §3.2, §4.3.4). The body is shared.
 // A reason is given if the answer may not stay stored by what was updated.
 func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
-	updates := slices.DeleteFunc(slices.Clone(httpcache.WithDate(f.resp.Header, f.now)), unsendable)
-	merged := httpcache.Response{Status: f.stored.Status, Header: httpcache.Freshen(f.stored.Header, updates)}
+	merged := httpcache.Response{
+		Status: f.stored.Status, Header: httpcache.Freshen(f.stored.Header, updates(f.resp, f.now)),
+	}
 	get := *f.req
 	get.Method = "GET" // a HEAD is about the answer that is stored of a GET
 	g := *f
@@ -188,6 +189,12 @@ func freshen(f *fetched) (*store.Entry, httpcache.Reason) {
 		return e, reasonNoLifetime
 	}
 	return e, unkept(e)
+}
+
+// updates are the fields of a 304, or of an answer to HEAD, that freshen what is
+// stored.
+func updates(resp *httpcache.Response, now time.Time) httpcache.Fields {
+	return slices.DeleteFunc(slices.Clone(httpcache.WithDate(resp.Header, now)), unsendable)
 }
 
 // contentLength returns the stated length, or -1.

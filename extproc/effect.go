@@ -57,7 +57,7 @@ const (
 	opFail
 	// opAbandon hands the flight over: its leader's client went away.
 	opAbandon
-	// opFreshen puts entry, freshened by a 304 or a HEAD, in the place of what is stored.
+	// opFreshen puts an answer freshened by a 304 or a HEAD in the place of what is stored.
 	opFreshen
 	// opDelete drops the stored variant entry.
 	opDelete
@@ -81,6 +81,7 @@ type effect struct {
 	op      op
 	reply   *wire.Reply
 	entry   *store.Entry
+	fresh   *freshening // opFreshen
 	id      flight.ID
 	at      time.Time
 	body    []byte

@@ -92,19 +92,28 @@ func (s *Service) put(ctx context.Context, e *store.Entry, maxVariants int, now 
 	return kept
 }
 
-// freshened puts e in the place of the stored variant old that it came from, and
-// freshens every other variant that the validation was about (RFC 9111 §4.3.4).
-// lead is the flight that the validation was made for, or nil.
-func (s *Service) freshened(ctx context.Context, p *cachepolicy.Policy, e, old *store.Entry, lead *flight.Lead) {
-	fresh := prepare(e)
-	s.update(ctx, e, func(all []*store.Entry) []*store.Entry {
+// freshening is what a validation, or a HEAD, brought.
+type freshening struct {
+	entry *store.Entry     // the stored answer, freshened
+	old   *store.Entry     // the stored answer as it was
+	came  httpcache.Fields // the fields that freshened it
+	req   httpcache.Fields // of the request that asked
+}
+
+// freshened puts the freshened answer in the place of the stored one, and freshens
+// every other that the validation was about. lead is the flight that the
+// validation was made for, or nil.
+func (s *Service) freshened(ctx context.Context, p *cachepolicy.Policy, f *freshening, lead *flight.Lead) {
+	fresh := prepare(f.entry)
+	s.update(ctx, fresh, func(all []*store.Entry) []*store.Entry {
 		out := make([]*store.Entry, 0, len(all))
 		for _, have := range all {
 			switch {
-			case have.SameVariant(fresh):
+			case have.SameVariant(f.old):
 				out = append(out, fresh)
-			case httpcache.Identifies(have.Header, e.Header) && have.Header.Has("etag"):
-				out = append(out, prepare(freshenedLike(have, e)))
+			case have.SameVariant(fresh): // older than what was just validated
+			case f.concerns(have):
+				out = append(out, prepare(f.apply(have)))
 			default:
 				out = append(out, have)
 			}
@@ -122,7 +131,7 @@ func (s *Service) freshened(ctx context.Context, p *cachepolicy.Policy, e, old *
 		lead.Finish()
 	}
 	if l != nil {
-		s.commit(l, p, fresh, old)
+		s.commit(l, p, fresh, f.old)
 	}
 }
 
@@ -133,11 +142,22 @@ func (s *Service) update(ctx context.Context, e *store.Entry, fn func([]*store.E
 	}
 }
 
-// freshenedLike gives another variant of the same resource, which the same 304
-// identified, the new life of e.
-func freshenedLike(old, e *store.Entry) *store.Entry {
-	out := *old
-	out.Header = httpcache.Freshen(old.Header, e.Header)
+// concerns reports whether the validation was about another stored answer too: one
+// that could have been chosen for the request and is the same representation, by
+// its strong tag (RFC 9111 §4.3.4). Other variants keep what they have: the fields
+// of a 304 may be those of its request alone (Access-Control-Allow-Origin).
+func (f *freshening) concerns(have *store.Entry) bool {
+	return !have.Vary.Any && httpcache.SameVariant(have.Vary.Names, have.VaryValues, f.req) &&
+		httpcache.SameStrongTag(have.Header, f.old.Header)
+}
+
+// apply freshens another stored answer.
+func (f *freshening) apply(have *store.Entry) *store.Entry {
+	out, e := *have, f.entry
+	out.Header = httpcache.Freshen(have.Header, f.came)
+	if vary := httpcache.ParseVary(out.Header); vary.Any || !slices.Equal(vary.Names, have.Vary.Names) {
+		out.Vary, out.VaryValues = vary, vary.Select(f.req)
+	}
 	out.ResponseTime, out.InitialAge, out.Lifetime = e.ResponseTime, e.InitialAge, e.Lifetime
 	out.WhileRevalidate, out.IfError, out.ValidateAlways = e.WhileRevalidate, e.IfError, e.ValidateAlways
 	return &out

@@ -240,7 +240,9 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 			return
 		}
 		k.job.told.validated.Store(true)
-		k.svc.freshened(k.ctx, k.job.binding.Policy, fresh, f.stored, k.lead)
+		k.svc.freshened(k.ctx, k.job.binding.Policy, &freshening{
+			entry: fresh, old: f.stored, came: updates(f.resp, at), req: k.job.req.Header,
+		}, k.lead)
 		return
 	}
 	k.result, k.reason = metrics.RefillFailed, reasonForeign304

@@ -270,7 +270,7 @@ func (m *machine) onNotModified(resp *httpcache.Response, now time.Time) {
 	fresh, forbidden := freshen(m.fetched(resp, false, now))
 	s := httpcache.CacheStatus{Fwd: m.why.fwd, FwdStatus: 304, Stored: forbidden == "", Collapsed: m.collapsed}
 	if forbidden == "" {
-		m.emit(effect{op: opFreshen, entry: fresh})
+		m.emitFreshen(fresh, resp, now)
 		m.fetchEnds(metrics.FillNotModified)
 	} else {
 		m.fetchEnds(metrics.FillUncacheable)
@@ -328,6 +328,12 @@ func (m *machine) onWatched(resp *httpcache.Response, local bool, now time.Time)
 	m.pass(outcome)
 }
 
+// emitFreshen stores what the fields of resp made of the stored answer.
+func (m *machine) emitFreshen(fresh *store.Entry, resp *httpcache.Response, now time.Time) {
+	f := &freshening{entry: fresh, old: m.stored, came: updates(resp, now), req: m.req.Header}
+	m.emit(effect{op: opFreshen, entry: fresh, fresh: f})
+}
+
 func (m *machine) freshenByHead(resp *httpcache.Response, now time.Time) {
 	ok, invalidate := false, false
 	if resp.Status == 200 {
@@ -341,7 +347,7 @@ func (m *machine) freshenByHead(resp *httpcache.Response, now time.Time) {
 	}
 	switch {
 	case ok:
-		m.emit(effect{op: opFreshen, entry: fresh})
+		m.emitFreshen(fresh, resp, now)
 	case invalidate:
 		m.emit(effect{op: opDelete, entry: m.stored})
 	}

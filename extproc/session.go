@@ -307,7 +307,7 @@ func (s *session) doFill(e *effect) {
 	case opFail:
 		s.svc.fail(s.lead, e.reason)
 	case opFreshen:
-		s.svc.freshened(ctx, s.m.policy, e.entry, s.m.stored, s.lead)
+		s.svc.freshened(ctx, s.m.policy, e.fresh, s.lead)
 	case opDelete:
 		s.svc.dropped(ctx, e.entry)
 	case opInvalidate:

@@ -60,6 +60,14 @@ func Identifies(stored, from304 Fields) bool {
 	return came == "" && mine == "" && mineLM == ""
 }
 
+// SameStrongTag reports whether two stored responses carry the same strong entity
+// tag: they are the same representation, so that the 304 that is about the one is
+// about the other (RFC 9111 §4.3.4).
+func SameStrongTag(a, b Fields) bool {
+	mine, other := a.Get("etag"), b.Get("etag")
+	return mine != "" && other != "" && strongMatch(parseETag(mine), parseETag(other))
+}
+
 // Validated reports whether the 304 that answers our own conditional request
 // lets a stored response be used again (RFC 9111 §4.3.3). sent are the
 // precondition fields of that request.

@@ -92,6 +92,26 @@ func TestIdentifies(t *testing.T) {
 }
 
 // A request that named more tags than ours leaves open which one the 304 means.
+func TestSameStrongTag(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{`"a"`, `"a"`, true}, {`"a"`, `"b"`, false}, {`W/"a"`, `W/"a"`, false}, {`W/"a"`, `"a"`, false}, {"", "", false},
+		{`"a"`, "", false}, {"a", "a", false},
+	} {
+		a, b := fields("X: y"), fields("X: y")
+		if tt.a != "" {
+			a = a.with("etag", tt.a)
+		}
+		if tt.b != "" {
+			b = b.with("etag", tt.b)
+		}
+		wantEqual(t, tt.a+" "+tt.b, SameStrongTag(a, b), tt.want)
+	}
+}
+
 func TestValidatedNeedsOurTagAlone(t *testing.T) {
 	t.Parallel()
 	stored, came := fields(`ETag: "a"`), fields(`ETag: "b"`)

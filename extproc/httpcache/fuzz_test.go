@@ -18,7 +18,8 @@ func FuzzDirectives(f *testing.F) {
 	for _, seed := range []string{
 		"", "max-age=60", "public; max-age=30", "private; max-age=30", `max-age="60"`, "MAX-AGE=60",
 		"max-age=60, max-age=600",
-		"max-age=-5", "max-age=99999999999999", "max-age=9223372037", `x="\", max-age=60, y"`, "no-store, max-age=60", `ext="max-age=1, no-store", public`,
+		"max-age=-5", "max-age=99999999999999", "max-age=9223372037", `x="\", max-age=60, y"`, "no-store, max-age=60",
+		`ext="max-age=1, no-store", public`,
 		`no-cache="a, b", private="c`,
 		"max-age =3600", "max-age= 3600", `x="y\"`, "=,==,\x00", "no-cache=a,no-store", `no-cache = "a, no-store"`,
 		`"no-store"`,
