@@ -26,6 +26,7 @@ func TestFleet(t *testing.T) {
 		{"uncacheable answers do not queue", (*fleet).uncacheable},
 		{"vary", (*fleet).vary},
 		{"HEAD and ranges of shared answers", (*fleet).headAndRange},
+		{"a replica that starts again", (*fleet).restart},
 		{"scope and sharing", (*fleet).scopes},
 	} {
 		t.Run(part.name, func(t *testing.T) { f.run(t, part.run) })
@@ -161,6 +162,38 @@ func (f *fleet) headAndRange() {
 		f.t.Errorf("If-None-Match: status %d", got.Status)
 	}
 	f.wantCount("/large", 1)
+}
+
+// restart: a replica that starts again has in memory what was asked for most before it is ready, and everything else
+// from Redis, without a request to the origin.
+func (f *fleet) restart() {
+	const pages, hot = 60, 20
+	page := func(i int) string { return fmt.Sprintf("/restart/%d", i) }
+	c := f.replicas[2]
+	before := f.redis.Keys("weir:{*}:v:*")
+	for i := range pages {
+		f.serve(page(i), versions())
+		c.wantsStored(page(i), "v1")
+	}
+	for range 5 {
+		for i := range hot {
+			c.wantsStored(page(i), "v1")
+		}
+	}
+	f.shared(before + pages)
+	c.weir.Terminate()
+	c.start()
+	if n := c.status().Store.Entries; n < hot {
+		f.t.Errorf("%d entries in memory when it is ready, want what is hot at least: %d", n, hot)
+	}
+	if n := c.weir.Metrics().Sum("weir_fleet_claims_total"); n != 0 {
+		f.t.Errorf("%v claims before anybody asked", n)
+	}
+	f.inTouch()
+	for i := range pages {
+		c.wantsStored(page(i), "v1")
+		f.wantCount(page(i), 1)
+	}
 }
 
 // scopes: coalescing.scope Replica takes no leases and waits for nobody else, but shares what is stored;

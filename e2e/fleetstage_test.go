@@ -264,8 +264,7 @@ func (f *fleet) wantCount(path string, want int) {
 	f.replicas[0].wantCount(path, want)
 }
 
-// shared waits until Redis has taken n more answers, or more, than when it was asked last: that is not waited for by
-// anybody whose answer it is.
+// shared waits until Redis has n answers at least: nobody whose answer it is waits for that.
 func (f *fleet) shared(n int) {
 	f.t.Helper()
 	f.replicas[0].eventually("Redis has the answers", func() bool { return f.redis.Keys("weir:{*}:v:*") >= n })

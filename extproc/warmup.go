@@ -10,6 +10,7 @@ import (
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/refill"
+	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/warm"
 	"github.com/weirproxy/weir/extproc/wire"
 )
@@ -21,11 +22,7 @@ import (
 // of the fetch.
 func (s *Service) Warm(ctx context.Context, b *cachepolicy.Binding, req *httpcache.Request) warm.Outcome {
 	now := time.Now()
-	m := machine{facts: &s.facts, binding: b}
-	m.onRequestHeaders(&wire.Message{
-		Kind: wire.KindRequestHeaders, EndOfStream: true, Method: req.Method, Scheme: req.Scheme,
-		Authority: req.Authority, Path: req.Path, Header: req.Header,
-	}, now)
+	m := s.asked(b, req, now)
 	switch {
 	case m.state != stateLookup:
 		return warm.Outcome{Result: warm.Failed, Reason: "a request like this passes the cache by: " + passReason(&m)}
@@ -42,6 +39,32 @@ func (s *Service) Warm(ctx context.Context, b *cachepolicy.Binding, req *httpcac
 		return warm.Outcome{Result: warm.Skipped}
 	}
 	return s.load(ctx, &m)
+}
+
+// asked is a machine that was asked for an answer by nobody.
+func (s *Service) asked(b *cachepolicy.Binding, req *httpcache.Request, now time.Time) machine {
+	m := machine{facts: &s.facts, binding: b}
+	m.onRequestHeaders(&wire.Message{
+		Kind: wire.KindRequestHeaders, EndOfStream: true, Method: req.Method, Scheme: req.Scheme,
+		Authority: req.Authority, Path: req.Path, Header: req.Header,
+	}, now)
+	return m
+}
+
+// LoadShared keeps here what the fleet has stored for a request, and returns it; nil
+// if there is nothing, or the request is none that the cache answers. Nobody is
+// asked but the shared store.
+func (s *Service) LoadShared(ctx context.Context, b *cachepolicy.Binding, req *httpcache.Request) *store.Entry {
+	now := time.Now()
+	m := s.asked(b, req, now)
+	if m.state != stateLookup || m.credentials || !s.shares(m.policy) {
+		return nil
+	}
+	r, err := s.opts.Through.Get(ctx, &m.key, req.Header, now)
+	if err != nil {
+		return nil
+	}
+	return s.judge(&m, r).Entry
 }
 
 // load fetches for a machine that knows what is stored.

@@ -62,6 +62,7 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 		codec:    wire.NewCodec(),
 		release:  b.service.Drain,
 		admin:    b,
+		warm:     func(ctx context.Context) error { return b.warmUpAll(ctx, toWarm) },
 		background: []func(context.Context) error{func(ctx context.Context) error {
 			b.store.Run(ctx, sweepInterval)
 			return nil
@@ -78,9 +79,8 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 			return b.fleet.close()
 		},
 	}
-	p.background = append(p.background, b.fleet.background()...)
-	if len(toWarm) > 0 {
-		p.warm = func(ctx context.Context) error { return b.warmUp(ctx, env.cfg.WarmFile, toWarm) }
+	if b.fleet != nil {
+		p.background = append(append(p.background, b.fleet.background()...), b.saveHot)
 	}
 	if secrets.file != "" {
 		p.background = append(p.background, secrets.watch)

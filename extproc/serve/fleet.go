@@ -83,9 +83,6 @@ func (m *membership) share(o extproc.Options) extproc.Options {
 
 // background is what runs as long as the process serves.
 func (m *membership) background() []func(context.Context) error {
-	if m == nil {
-		return nil
-	}
 	return []func(context.Context) error{
 		func(ctx context.Context) error { m.guard.Run(ctx); return nil },
 		func(ctx context.Context) error { m.fleet.Run(ctx); return nil },
