@@ -60,7 +60,7 @@ func TestCacheInvalidationDefaults(t *testing.T) {
 	t.Parallel()
 	o := &v1alpha1.CacheInvalidation{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "case-", Namespace: server.Namespace(t)},
-		Spec:       v1alpha1.CacheInvalidationSpec{Tag: ptr.To("a")},
+		Spec:       v1alpha1.CacheInvalidationSpec{Tag: new("a")},
 	}
 	if err := server.Client.Create(t.Context(), o); err != nil {
 		t.Fatal(err)

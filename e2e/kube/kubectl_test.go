@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
@@ -23,12 +22,12 @@ func created(t *testing.T, namespace string) *v1alpha1.CachePolicy {
 	p := &v1alpha1.CachePolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "catalog", Namespace: namespace},
 		Spec: v1alpha1.CachePolicySpec{
-			Mode: ptr.To(v1alpha1.Mode("Shadow")),
+			Mode: new(v1alpha1.Mode("Shadow")),
 			TargetRefs: []gatewayv1.LocalPolicyTargetReferenceWithSectionName{{
 				LocalPolicyTargetReference: gatewayv1.LocalPolicyTargetReference{
 					Group: gatewayv1.GroupName, Kind: "HTTPRoute", Name: "catalog",
 				},
-				SectionName: ptr.To(gatewayv1.SectionName("products")),
+				SectionName: new(gatewayv1.SectionName("products")),
 			}},
 		},
 	}
@@ -74,7 +73,7 @@ func TestPrintColumns(t *testing.T) {
 			ancestor("public", metav1.ConditionFalse, "Reconciling"), ancestor("private", metav1.ConditionTrue, "Programmed"),
 		}},
 		Traffic: &v1alpha1.CachePolicyTraffic{
-			LastUpdateTime: ptr.To(metav1.NewTime(time.Now())), PeriodSeconds: 300, HitPercent: ptr.To[int32](97),
+			LastUpdateTime: new(metav1.NewTime(time.Now())), PeriodSeconds: 300, HitPercent: new(int32(97)),
 		},
 	}
 	if err := server.Client.Status().Update(t.Context(), p); err != nil {
@@ -135,7 +134,7 @@ func TestKubectlRefuses(t *testing.T) {
 	t.Parallel()
 	namespace := server.Namespace(t)
 	tests := []struct{ name, spec, want string }{
-		{"an unknown field", "{ttl: {defualt: 60s}}", `unknown field "spec.ttl.defualt"`},
+		{"an unknown field", "{ttl: {fallback: 60s}}", `unknown field "spec.ttl.fallback"`},
 		{"an unknown block", "{cache: {}}", `unknown field "spec.cache"`},
 		{"a negative lifetime", "{ttl: {default: -1s}}", `spec.ttl.default: Invalid value: "-1s"`},
 		{"a lifetime above its maximum", "{ttl: {default: 2h, max: 1h}}", "default must not be above max"},

@@ -74,10 +74,9 @@ func walkSchema(s *apiextensionsv1.JSONSchemaProps, path string, f func(string, 
 
 // coverage remembers which rules let an object pass and which one refused.
 type coverage struct {
-	mu           sync.Mutex
-	passed       map[string]bool // paths with a value in an object that was accepted
-	refused      map[string]bool // reported path + message
-	unattributed []string
+	mu      sync.Mutex
+	passed  map[string]bool // paths with a value in an object that was accepted
+	refused map[string]bool // reported path + message
 }
 
 func newCoverage() *coverage {

@@ -24,35 +24,34 @@ func TestSchemaIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"weir.dev_cachepolicies.yaml", "weir.dev_cacheinvalidations.yaml"} {
 		walkSchema(crdSchema(t, file), "", func(path string, s *apiextensionsv1.JSONSchemaProps) {
-			switch {
-			case s.XPreserveUnknownFields != nil:
-				t.Errorf("%s keeps unknown fields", path)
-			case s.XIntOrString:
-				if s.Pattern == "" {
-					t.Errorf("%s, an integer or string, has no pattern", path)
-				}
-			case s.Type == "string":
-				if s.MaxLength == nil && len(s.Enum) == 0 && s.Format != "date-time" {
-					t.Errorf("%s, a string, has neither maxLength nor values", path)
-				}
-			case s.Type == "array":
-				if s.MaxItems == nil {
-					t.Errorf("%s, a list, has no maxItems", path)
-				}
-			case s.Type == "integer":
-				if s.Minimum == nil {
-					t.Errorf("%s, an integer, has no minimum", path)
-				}
-			case s.Type == "object":
-				if s.AdditionalProperties != nil || len(s.Properties) == 0 {
-					t.Errorf("%s is a map", path)
-				}
-			default:
-				t.Errorf("%s is of type %q", path, s.Type)
-			}
-			if s.Type == "integer" && strings.HasPrefix(path, "spec.") && s.Maximum == nil {
-				t.Errorf("%s, an integer, has no maximum", path)
+			if fault := unbounded(path, s); fault != "" {
+				t.Errorf("%s: %s", path, fault)
 			}
 		})
 	}
+}
+
+// unbounded says what the schema of a value lacks; empty if nothing.
+func unbounded(path string, s *apiextensionsv1.JSONSchemaProps) string {
+	lacks := func(what string, missing bool) string {
+		if missing {
+			return "lacks " + what + ";"
+		}
+		return ""
+	}
+	if s.XIntOrString {
+		return lacks("a pattern", s.Pattern == "")
+	}
+	switch s.Type {
+	case "string":
+		return lacks("maxLength or values", s.MaxLength == nil && len(s.Enum) == 0 && s.Format != "date-time")
+	case "array":
+		return lacks("maxItems", s.MaxItems == nil)
+	case "integer":
+		return lacks("minimum", s.Minimum == nil) +
+			lacks("maximum", s.Maximum == nil && strings.HasPrefix(path, "spec."))
+	case "object":
+		return lacks("properties", len(s.Properties) == 0 || s.XPreserveUnknownFields != nil)
+	}
+	return "lacks a type that is one of string, array, integer, object"
 }

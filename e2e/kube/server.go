@@ -79,8 +79,8 @@ func Start(tb harness.TB) *Server {
 	return s
 }
 
-// Main starts a server for all tests of a package, runs them, and returns the exit status. For TestMain. Goroutines that
-// are left when the server is gone fail the tests.
+// Main starts a server for all tests of a package, runs them, and returns the exit status. For TestMain. Goroutines
+// that are left when the server is gone fail the tests.
 func Main(m *testing.M, server **Server) int {
 	status := 1
 	err := harness.Run(context.Background(), os.Stderr, func(tb harness.TB) {
