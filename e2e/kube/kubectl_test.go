@@ -164,6 +164,16 @@ func TestKubectlExplains(t *testing.T) {
 	}
 }
 
+// TestKustomizationIsWhole holds that config/crd/kustomization.yaml names every definition.
+func TestKustomizationIsWhole(t *testing.T) {
+	t.Parallel()
+	out, err := server.Kubectl(t.Context(), "", "kustomize", "config/crd")
+	files, _ := filepath.Glob("../../config/crd/weir.dev_*.yaml")
+	if got := strings.Count(out, "\nkind: CustomResourceDefinition\n"); err != nil || got == 0 || got != len(files) {
+		t.Errorf("%d definitions of %d files: %v", got, len(files), err)
+	}
+}
+
 // TestSamplesAreAccepted sends each object of weir.dev in config/samples to the server.
 func TestSamplesAreAccepted(t *testing.T) {
 	t.Parallel()
