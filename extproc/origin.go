@@ -29,7 +29,7 @@ type policyState struct {
 const retriesPerSecond = 10
 
 // state returns the state of a policy, with the limits it has now. It begins, and
-// so does its ramp, with the first fetch under the policy.
+// so does its ramp, with the first request under the policy.
 func (s *Service) state(p *cachepolicy.Policy) *policyState {
 	v, ok := s.states.Load(p.String())
 	if !ok {

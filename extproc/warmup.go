@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
+	"github.com/weirproxy/weir/extproc/flight"
 	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/refill"
@@ -67,12 +68,53 @@ func (s *Service) LoadShared(ctx context.Context, b *cachepolicy.Binding, req *h
 	return s.judge(&m, r).Entry
 }
 
-// load fetches for a machine that knows what is stored.
+// load fetches for a machine that knows what is stored. If somebody else fetches
+// the same it waits for that: the answer may turn out to be another variant's.
 func (s *Service) load(ctx context.Context, m *machine) warm.Outcome {
-	lead, won := s.flights.TryLead(m.flightID(), time.Now())
-	if !won {
-		return warm.Outcome{Result: warm.Skipped}
+	for range maxRejoins + 1 {
+		if lead, won := s.flights.TryLead(m.flightID(), time.Now()); won {
+			return s.fetchWarm(ctx, m, lead)
+		}
+		deadline := time.Now().Add(maxRefillWait)
+		_, lead, w := s.flights.Join(m.flightID(), m.req.Header, deadline, s.limits(m.job()), time.Now())
+		switch {
+		case lead != nil:
+			return s.fetchWarm(ctx, m, lead)
+		case w == nil:
+			return warm.Outcome{Result: warm.Failed, Reason: "too many wait for the same", Retry: true}
+		}
+		n, err := await(ctx, w, deadline)
+		switch {
+		case err != nil:
+			return warm.Outcome{Result: warm.Failed, Reason: err.Error()}
+		case n.Lead != nil:
+			return s.fetchWarm(ctx, m, n.Lead)
+		case n.Kind == flight.NewsAnswer:
+			return warm.Outcome{Result: warm.Skipped}
+		case n.Kind == flight.NewsRejoin:
+			m.vary = n.Entry.Vary
+		default:
+			return warm.Outcome{Result: warm.Failed, Reason: "the fetch it followed: " + string(n.Reason), Retry: true}
+		}
 	}
+	return warm.Outcome{Result: warm.Failed, Reason: "Vary changes all the time"}
+}
+
+// await waits for the news of a flight, and leaves it.
+func await(ctx context.Context, w *flight.Waiter, deadline time.Time) (flight.News, error) {
+	defer w.Leave()
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	select {
+	case n := <-w.C():
+		return n, nil
+	case <-ctx.Done():
+		return flight.News{}, context.Cause(ctx)
+	}
+}
+
+// fetchWarm makes the fetch of a warm-up that owns lead.
+func (s *Service) fetchWarm(ctx context.Context, m *machine, lead *flight.Lead) warm.Outcome {
 	s.refills.Add(1)
 	defer s.refills.Add(-1)
 	defer lead.Close()

@@ -129,7 +129,41 @@ func TestWarmAndClients(t *testing.T) {
 		synctest.Wait()
 		w.wantWarm(w.warm(t.Context(), "/b"), warm.Outcome{Result: warm.Skipped})
 		<-client
-		w.wantSeen(2, "both")
+		w.answers(page(time.Second, "cache-control", "private"))
+		client = w.start("/c")
+		synctest.Wait()
+		w.wantWarm(w.warm(t.Context(), "/c"), warm.Outcome{Result: warm.Failed, Retry: true,
+			Reason: "the fetch it followed: private"})
+		<-client
+		w.wantSeen(3, "each")
+	})
+}
+
+// TestWarmVariantsAtOnce: variants of one URL that are loaded at the same time all
+// get there, although Vary is not known when they begin.
+func TestWarmVariantsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `{ttl: {default: 60s}}`, page(time.Second, "vary", "accept-encoding"), nil)
+		codings := []string{"gzip", "br", "zstd", "gzip"}
+		outcomes := make(chan warm.Outcome, len(codings))
+		for _, coding := range codings {
+			w.clients.Go(func() { outcomes <- w.warm(t.Context(), "/page", "accept-encoding", coding) })
+			synctest.Wait()
+		}
+		results := map[warm.Result]int{}
+		for range codings {
+			results[(<-outcomes).Result]++
+		}
+		if results[warm.Stored] != 3 || results[warm.Skipped] != 1 {
+			t.Errorf("results %v, want 3 stored and 1 skipped", results)
+		}
+		w.wantSeen(3, "the warm-up")
+		for _, coding := range codings {
+			if r := w.get("/page", "accept-encoding", coding); r.Asked {
+				t.Errorf("%s was not loaded", coding)
+			}
+		}
 	})
 }
 

@@ -46,7 +46,8 @@ func newWarm(c *cli) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`file` with URLs, one a line; # begins a comment")
-	f.StringArrayVarP(&o.request.Headers, "header", "H", nil, "request `header` of the URLs given as arguments; may be repeated")
+	f.StringArrayVarP(&o.request.Headers, "header", "H", nil,
+		"request `header` of the URLs given as arguments; may be repeated")
 	f.StringVar(&o.request.Policy, "policy", "", "`policy` (namespace/name) that these fall under")
 	f.StringVar(&o.request.Route, "route", "", "`route` that these fall under, by its name in Envoy")
 	f.BoolVar(&o.noWait, "no-wait", false, "return at once, with the job's ID")
@@ -70,8 +71,7 @@ func (o *warmOptions) read() error {
 		return errors.New("give URLs, or --file")
 	}
 	if _, err := o.request.Requests(); err != nil {
-		var refused *admin.Error
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*admin.Error](err); ok {
 			return errors.New(refused.Message)
 		}
 		return err
@@ -90,7 +90,9 @@ func (c *cli) warm(ctx context.Context, o *warmOptions) error {
 		return err
 	}
 	if o.noWait {
-		return c.print(queued, func(w io.Writer) { fmt.Fprintf(w, "job %s\t%s\n", queued.Job, count(queued.Total, "URL", "URLs")) })
+		return c.print(queued, func(w io.Writer) {
+			fmt.Fprintf(w, "job %s\t%s\n", queued.Job, count(queued.Total, "URL", "URLs"))
+		})
 	}
 	job, err := follow(ctx, a, queued.Job, newProgress(c.err, queued.Total), o.interval)
 	if err != nil {

@@ -54,7 +54,11 @@ func TestDay(t *testing.T) {
 	}
 	t.Logf("\n%s", Table(reports))
 	checkDay(t, reports)
-	compare(t, "../../docs/simulation.md", Page(&scene, reports))
+	page, err := Page(&scene, reports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "../../docs/simulation.md", page)
 	compare(t, "../../docs/simulation.svg", Chart(&scene, reports))
 }
 

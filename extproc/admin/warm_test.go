@@ -21,8 +21,8 @@ func TestWarmRequests(t *testing.T) {
 		want    []warm.Request
 		wantErr string
 	}{
-		{name: "URLs", in: admin.WarmRequest{URLs: []string{"http://a/1", "https://b"}, Headers: []string{"Accept-Encoding: gzip"},
-			Policy: "shop/catalog", Route: "r"}, want: []warm.Request{
+		{name: "URLs", in: admin.WarmRequest{URLs: []string{"http://a/1", "https://b"},
+			Headers: []string{"Accept-Encoding: gzip"}, Policy: "shop/catalog", Route: "r"}, want: []warm.Request{
 			{Scheme: "http", Authority: "a", Path: "/1", Header: gzip, Policy: "shop/catalog", Route: "r"},
 			{Scheme: "https", Authority: "b", Path: "/", Header: gzip, Policy: "shop/catalog", Route: "r"}}},
 		{name: "a list and a URL", in: admin.WarmRequest{List: "http://a/ route=x\n  A: 1\n", URLs: []string{"http://b/"},

@@ -30,11 +30,9 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	var fetcher *refill.Fetcher
-	if env.cfg.RefillAddress != "" {
-		if fetcher, err = refill.New(refill.Options{Addr: env.cfg.RefillAddress, Tokens: secrets.tokens}); err != nil {
-			return nil, err
-		}
+	fetcher, err := newFetcher(env.cfg.RefillAddress, secrets.tokens)
+	if err != nil {
+		return nil, err
 	}
 	b := &backend{
 		environment: env,
@@ -51,9 +49,7 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 		Policies: b.policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher, Tokens: secrets.tokens,
 		Metrics: env.metrics, Logger: env.log,
 		MessageTimeout: env.cfg.EnvoyMessageTimeout, MaxMessageTimeout: env.cfg.EnvoyMaxMessageTimeout,
-		Ramp: refill.RampOptions{
-			From: env.cfg.RampRate, To: rampGrowth * env.cfg.RampRate, Duration: env.cfg.RampDuration,
-		},
+		Ramp: env.cfg.ramp(),
 	}))
 	b.warmer = b.newWarmer()
 	metrics.Observe(env.registry, b.sources())
@@ -86,6 +82,14 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 		p.background = append(p.background, secrets.watch)
 	}
 	return p, nil
+}
+
+// newFetcher makes what fetches through the address; nil without one.
+func newFetcher(address string, tokens *refill.Tokens) (*refill.Fetcher, error) {
+	if address == "" {
+		return nil, nil
+	}
+	return refill.New(refill.Options{Addr: address, Tokens: tokens})
 }
 
 // policies are those in use, kept at what the directory says.

@@ -22,6 +22,7 @@ func (c *Config) Validate() error {
 		c.validateFleet(),
 		validateBind("--metrics-bind-address", c.MetricsBindAddress),
 		validateBind("--health-probe-bind-address", c.HealthBindAddress),
+		c.validateWarmUp(),
 		c.validateRest(),
 	)
 }
@@ -97,15 +98,6 @@ func (c *Config) validateRest() error {
 	if c.PolicyDir == "" {
 		faults = append(faults, errors.New("--policy-dir: must be set; without policies nothing is cached"))
 	}
-	if c.WarmFile != "" && c.RefillAddress == "" {
-		faults = append(faults, errors.New("--warm-file: wants --refill-address, through which the URLs are fetched"))
-	}
-	if c.RampRate < 0 || c.RampDuration < 0 || c.WarmTimeout < 0 {
-		faults = append(faults, errors.New("--ramp-rate, --ramp-duration and --warm-timeout must not be negative; 0 is none"))
-	}
-	if c.WarmRate <= 0 || c.WarmConcurrency <= 0 {
-		faults = append(faults, errors.New("--warm-rate and --warm-concurrency must be above 0"))
-	}
 	if _, unix := unixPath(c.RefillAddress); !unix && c.RefillAddress != "" {
 		if _, _, err := net.SplitHostPort(c.RefillAddress); err != nil {
 			faults = append(faults, fmt.Errorf("--refill-address %q: want host:port or unix:///path", c.RefillAddress))
@@ -119,6 +111,21 @@ func (c *Config) validateRest() error {
 	}
 	if !slices.Contains([]string{"text", "json"}, c.LogFormat) {
 		faults = append(faults, fmt.Errorf("--log-format %q: want text or json", c.LogFormat))
+	}
+	return errors.Join(faults...)
+}
+
+func (c *Config) validateWarmUp() error {
+	var faults []error
+	if c.WarmFile != "" && c.RefillAddress == "" {
+		faults = append(faults, errors.New("--warm-file: wants --refill-address, through which the URLs are fetched"))
+	}
+	if c.RampRate < 0 || c.RampDuration < 0 || c.WarmTimeout < 0 {
+		faults = append(faults, errors.New(
+			"--ramp-rate, --ramp-duration and --warm-timeout must not be negative; 0 is none"))
+	}
+	if c.WarmRate <= 0 || c.WarmConcurrency <= 0 {
+		faults = append(faults, errors.New("--warm-rate and --warm-concurrency must be above 0"))
 	}
 	return errors.Join(faults...)
 }

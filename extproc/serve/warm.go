@@ -9,11 +9,16 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/extproc/admin"
+	"github.com/weirproxy/weir/extproc/refill"
 	"github.com/weirproxy/weir/extproc/warm"
 )
 
 // rampGrowth is how many times the rate of a ramp grows within its duration.
 const rampGrowth = 100
+
+func (c *Config) ramp() refill.RampOptions {
+	return refill.RampOptions{From: c.RampRate, To: rampGrowth * c.RampRate, Duration: c.RampDuration}
+}
 
 // readWarmFile reads --warm-file; no name is no list.
 func readWarmFile(path string) ([]warm.Request, error) {

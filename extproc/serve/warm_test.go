@@ -75,7 +75,9 @@ func TestWarmFile(t *testing.T) {
 // when the process ends.
 func TestWarmUpIsBounded(t *testing.T) {
 	t.Parallel()
-	b, _, err := assembled(t, map[string]string{"catalog.yaml": catalog}, func(c *Config) { c.WarmTimeout = time.Nanosecond })
+	b, _, err := assembled(t, map[string]string{"catalog.yaml": catalog}, func(c *Config) {
+		c.WarmTimeout = time.Nanosecond
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,8 @@ func TestWarmByAdminAPI(t *testing.T) {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
 	// A second job ends after the first.
-	if err := b.warmUp(t.Context(), "urls", []warm.Request{{Scheme: "http", Authority: "shop.example", Path: "/c"}}); err != nil {
+	more := []warm.Request{{Scheme: "http", Authority: "shop.example", Path: "/c"}}
+	if err := b.warmUp(t.Context(), "urls", more); err != nil {
 		t.Fatal(err)
 	}
 	jobs := b.WarmJobs()
@@ -134,12 +137,15 @@ func TestTop(t *testing.T) {
 			Header: httpcache.Fields{{Name: "accept", Value: "*/*"}}, Cookies: []string{"sid"}}, now)
 	}
 	top, err := b.Top(t.Context(), admin.TopRequest{Limit: 1, Policy: "shop/catalog"})
-	want := admin.TopResult{HalfLifeSeconds: 60, Keys: []admin.HotKey{{URI: "http://a/shop/catalog", Policy: "shop/catalog",
-		Route: "r", Headers: map[string]string{"accept": "*/*"}, Cookies: []string{"sid"}}}}
+	want := admin.TopResult{HalfLifeSeconds: 60, Keys: []admin.HotKey{{
+		URI: "http://a/shop/catalog", Policy: "shop/catalog", Route: "r",
+		Headers: map[string]string{"accept": "*/*"}, Cookies: []string{"sid"},
+	}}}
 	if diff := cmp.Diff(want, top, cmpopts.IgnoreFields(admin.HotKey{}, "Rate")); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if all, err := b.Top(t.Context(), admin.TopRequest{Limit: 10}); err != nil || len(all.Keys) != 3 || all.Keys[0].Rate <= 0 {
+	all, err := b.Top(t.Context(), admin.TopRequest{Limit: 10})
+	if err != nil || len(all.Keys) != 3 || all.Keys[0].Rate <= 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
