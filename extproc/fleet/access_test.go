@@ -49,6 +49,7 @@ func TestLeastPrivilege(t *testing.T) {
 	if err != nil || r.Confirmed != 2 {
 		t.Errorf("receipt %+v, %v", r, err)
 	}
+	mustNotEnter(t, server, password, ca)
 	if err := a.Delete(t.Context(), claim.Key); err != nil {
 		t.Errorf("Delete: %v", err)
 	}
@@ -59,6 +60,11 @@ func TestLeastPrivilege(t *testing.T) {
 		t.Errorf("history %q has no replication ID", history)
 	}
 
+}
+
+// mustNotEnter tries what must not be let in.
+func mustNotEnter(t *testing.T, server *redistest.Server, password, ca string) {
+	t.Helper()
 	for name, url := range map[string]string{"no TLS": "redis://weir@", "another password": "rediss://weir:wrong@"} {
 		caFile := ca
 		if strings.HasPrefix(url, "redis:") {
@@ -74,7 +80,7 @@ func TestLeastPrivilege(t *testing.T) {
 			t.Errorf("%s: let in", name)
 		}
 	}
-	o, err = redis.ParseURL("rediss://weir@"+server.Addr, password, "")
+	o, err := redis.ParseURL("rediss://weir@"+server.Addr, password, "")
 	if err != nil {
 		t.Fatal(err)
 	}

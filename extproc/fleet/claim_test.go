@@ -81,7 +81,8 @@ func TestInvalidAnswersAreNotFound(t *testing.T) {
 		e := a.answer(claim, "old")
 		a.commits(t, a.granted(t, claim), e)
 		b.wants(t, claim, Found)
-		if _, err := b.Stamp(t.Context(), Invalidation{Kind: ByURL, Namespace: "shop", Value: e.URI, Mode: mode}); err != nil {
+		i := Invalidation{Kind: ByURL, Namespace: "shop", Value: e.URI, Mode: mode}
+		if _, err := b.Stamp(t.Context(), i); err != nil {
 			t.Fatal(err)
 		}
 		l := b.granted(t, claim)

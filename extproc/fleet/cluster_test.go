@@ -15,15 +15,15 @@ import (
 )
 
 // connect returns a client as weir makes it of a URL.
-func connect(t testing.TB, url string) goredis.UniversalClient {
-	t.Helper()
+func connect(tb testing.TB, url string) goredis.UniversalClient {
+	tb.Helper()
 	o, err := redis.ParseURL(url, "", "")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	o.ReadTimeout, o.WriteTimeout, o.DialTimeout = patience, patience, patience
 	c := redis.Connect(o)
-	t.Cleanup(func() { _ = c.Close() })
+	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 

@@ -18,18 +18,20 @@ func withReplid(o *Options) { o.replicationLua = replidLua }
 
 func urlOf(path string) string { return "https://example.com" + path }
 
-func (r *replica) invalidates(t testing.TB, path string, mode Mode) uint64 {
-	t.Helper()
-	at, err := r.Stamp(t.Context(), Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf(path), Mode: mode})
+func (r *replica) invalidates(tb testing.TB, path string, mode Mode) uint64 {
+	tb.Helper()
+	at, err := r.Stamp(tb.Context(), Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf(path), Mode: mode})
 	if err != nil {
-		t.Fatalf("%s: Stamp: %v", r.opts.Replica, err)
+		tb.Fatalf("%s: Stamp: %v", r.opts.Replica, err)
 	}
 	return at
 }
 
 // judges returns what the replica says of an entry for path that was born at birth.
 func (r *replica) judges(path string, birth uint64) Verdict {
-	return r.stamps.Check(Covered{Birth: birth, URI: urlOf(path), Host: "example.com", Policy: "shop/catalog", Namespace: "shop"})
+	return r.stamps.Check(Covered{
+		Birth: birth, URI: urlOf(path), Host: "example.com", Policy: "shop/catalog", Namespace: "shop",
+	})
 }
 
 func TestInvalidationHoldsHereAtOnce(t *testing.T) {
@@ -250,6 +252,16 @@ func TestNewHistory(t *testing.T) {
 	}
 }
 
+func (r *replica) goesOnAlone(t *testing.T) {
+	t.Helper()
+	if r.InTouch() || !r.CaughtUp(time.Now()) {
+		t.Errorf("%s: in touch %v, caught up %v; want to go on alone", r.opts.Replica, r.InTouch(), r.CaughtUp(time.Now()))
+	}
+	if got := r.Acquire(t.Context(), claimOf("/")); got.State != Unavailable || !errors.Is(got.Err, ErrAway) {
+		t.Errorf("a claim is %v (%v)", got.State, got.Err)
+	}
+}
+
 // TestOutage: what is invalidated while Redis is away holds here, and is told.
 func TestOutage(t *testing.T) {
 	t.Parallel()
@@ -262,14 +274,8 @@ func TestOutage(t *testing.T) {
 
 		m.SetError("ERR away")
 		time.Sleep(2 * time.Second)
-		for _, r := range []*replica{a, b} {
-			if r.InTouch() || !r.CaughtUp(time.Now()) {
-				t.Errorf("%s: in touch %v, caught up %v; want to go on alone", r.opts.Replica, r.InTouch(), r.CaughtUp(time.Now()))
-			}
-			if got := r.Acquire(t.Context(), claimOf("/")); got.State != Unavailable || !errors.Is(got.Err, ErrAway) {
-				t.Errorf("a claim is %v (%v)", got.State, got.Err)
-			}
-		}
+		a.goesOnAlone(t)
+		b.goesOnAlone(t)
 		r, err := a.Invalidate(t.Context(), Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf("/")})
 		if !errors.Is(err, ErrQueued) || !r.Queued || r.Position != 0 || r.Confirmed != 1 {
 			t.Errorf("receipt %+v, %v; want it queued", r, err)

@@ -3,9 +3,7 @@ package fleet
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,11 +25,11 @@ func TestMain(m *testing.M) {
 // patience is for what must not depend on how loaded the machine is.
 const patience = time.Minute
 
-func keyring(t testing.TB) *redis.Keyring {
-	t.Helper()
+func keyring(tb testing.TB) *redis.Keyring {
+	tb.Helper()
 	k, err := redis.NewKeyring([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return k
 }
@@ -45,36 +43,38 @@ type replica struct {
 
 // join returns a member of the fleet in the Redis of client, which has synced once
 // and is not run.
-func join(t testing.TB, client goredis.UniversalClient, id string, change func(*Options)) *replica {
-	t.Helper()
-	r := unsynced(t, client, id, change)
-	if err := r.sync(t.Context()); err != nil {
-		t.Fatal(err)
+func join(tb testing.TB, client goredis.UniversalClient, id string, change func(*Options)) *replica {
+	tb.Helper()
+	r := unsynced(tb, client, id, change)
+	if err := r.sync(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	return r
 }
 
-func unsynced(t testing.TB, client goredis.UniversalClient, id string, change func(*Options)) *replica {
-	t.Helper()
-	o := Options{Stamps: NewStamps(0), Replica: id, Logger: slog.New(slog.DiscardHandler), Confirm: patience, Claim: patience}
+func unsynced(tb testing.TB, client goredis.UniversalClient, id string, change func(*Options)) *replica {
+	tb.Helper()
+	o := Options{
+		Stamps: NewStamps(0), Replica: id, Logger: slog.New(slog.DiscardHandler), Confirm: patience, Claim: patience,
+	}
 	if change != nil {
 		change(&o)
 	}
-	s, err := redis.New(client, redis.Options{Keys: keyring(t), Now: o.Now, Timeout: patience})
+	s, err := redis.New(client, redis.Options{Keys: keyring(tb), Now: o.Now, Timeout: patience})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	o.Store = s
 	f, err := New(o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &replica{Fleet: f, Store: s, stamps: o.Stamps}
 }
 
 // run runs the member until stop is called or the test ends.
-func (r *replica) run(t testing.TB) (stop func()) {
-	t.Helper()
+func (r *replica) run(tb testing.TB) (stop func()) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -85,20 +85,20 @@ func (r *replica) run(t testing.TB) (stop func()) {
 		cancel()
 		<-done
 	}
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return stop
 }
 
-func mini(t testing.TB) (*miniredis.Miniredis, *goredis.Client) {
-	t.Helper()
-	m := miniredis.RunT(t)
-	return m, dial(t, m.Addr())
+func mini(tb testing.TB) (*miniredis.Miniredis, *goredis.Client) {
+	tb.Helper()
+	m := miniredis.RunT(tb)
+	return m, dial(tb, m.Addr())
 }
 
-func dial(t testing.TB, addr string) *goredis.Client {
-	t.Helper()
+func dial(tb testing.TB, addr string) *goredis.Client {
+	tb.Helper()
 	c := newClient(addr)
-	t.Cleanup(func() { _ = c.Close() })
+	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -156,38 +156,30 @@ func content(e *store.Entry) string {
 }
 
 // granted claims and fails the test unless the lease is granted.
-func (r *replica) granted(t testing.TB, c Claim) *Lease {
-	t.Helper()
-	got := r.Acquire(t.Context(), c)
+func (r *replica) granted(tb testing.TB, c Claim) *Lease {
+	tb.Helper()
+	got := r.Acquire(tb.Context(), c)
 	if got.State != Granted {
-		t.Fatalf("%s: claim is %v (%v), want a lease", r.opts.Replica, got.State, got.Err)
+		tb.Fatalf("%s: claim is %v (%v), want a lease", r.opts.Replica, got.State, got.Err)
 	}
 	return got.Lease
 }
 
 // wants claims and fails the test unless the state is want.
-func (r *replica) wants(t testing.TB, c Claim, want State) Claimed {
-	t.Helper()
-	got := r.Acquire(t.Context(), c)
+func (r *replica) wants(tb testing.TB, c Claim, want State) Claimed {
+	tb.Helper()
+	got := r.Acquire(tb.Context(), c)
 	if got.State != want {
-		t.Fatalf("%s: claim is %v (%v), want %v", r.opts.Replica, got.State, got.Err, want)
+		tb.Fatalf("%s: claim is %v (%v), want %v", r.opts.Replica, got.State, got.Err, want)
 	}
 	return got
 }
 
-func (r *replica) commits(t testing.TB, l *Lease, e *store.Entry) *store.Entry {
-	t.Helper()
-	kept, err := r.Fleet.Commit(t.Context(), l, e, nil)
+func (r *replica) commits(tb testing.TB, l *Lease, e *store.Entry) *store.Entry {
+	tb.Helper()
+	kept, err := r.Fleet.Commit(tb.Context(), l, e, nil)
 	if err != nil {
-		t.Fatalf("%s: Commit: %v", r.opts.Replica, err)
+		tb.Fatalf("%s: Commit: %v", r.opts.Replica, err)
 	}
 	return kept
 }
-
-// skewed returns a clock that is off by d.
-func skewed(d time.Duration) func() time.Time { return func() time.Time { return time.Now().Add(d) } }
-
-// counter makes distinct names.
-type counter struct{ n atomic.Int64 }
-
-func (c *counter) next(prefix string) string { return fmt.Sprint(prefix, c.n.Add(1)) }

@@ -41,10 +41,10 @@ func TestLeaseLivesWhileItsFetchDoes(t *testing.T) {
 }
 
 // refreshes lets a member that is not run stay in touch.
-func (r *replica) refreshes(t testing.TB) {
-	t.Helper()
-	if err := r.sync(t.Context()); err != nil {
-		t.Fatal(err)
+func (r *replica) refreshes(tb testing.TB) {
+	tb.Helper()
+	if err := r.sync(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 }
 

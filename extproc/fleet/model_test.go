@@ -202,7 +202,8 @@ func (m *model) commit(t *rapid.T) {
 	e.Birth = f.birth
 	kept, err := f.by.Fleet.Commit(t.Context(), f.lease, e, nil)
 	token := f.lease.Token()
-	t.Logf("%s commits version %d of %s, born at %d, under %d: %v", f.by.opts.Replica, f.version, f.path, f.birth, token, err)
+	t.Logf("%s commits version %d of %s, born at %d, under %d: %v",
+		f.by.opts.Replica, f.version, f.path, f.birth, token, err)
 	switch {
 	case err == nil:
 		if m.done[token] {

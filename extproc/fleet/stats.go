@@ -38,9 +38,11 @@ func (f *Fleet) Stats() Stats {
 	c := &f.counts
 	_, applied := f.knows()
 	s := Stats{
-		Leases: c.leases.Load(), Held: int(c.held.Load()), Renewals: c.renewals.Load(), Lost: c.lost.Load(), Waiting: f.waiters.len(),
+		Leases: c.leases.Load(), Held: int(c.held.Load()), Renewals: c.renewals.Load(),
+		Lost: c.lost.Load(), Waiting: f.waiters.len(),
 		Wakes: c.wakes.Load(), Looks: c.looks.Load(), InTouch: f.InTouch(), Losses: c.losses.Load(),
-		Histories: c.histories.Load(), Beats: c.beats.Load(), Queued: c.queued.Load(), Pending: f.pending.len(), Position: applied,
+		Histories: c.histories.Load(), Beats: c.beats.Load(), Queued: c.queued.Load(),
+		Pending: f.pending.len(), Position: applied,
 	}
 	for i := range s.Claims {
 		s.Claims[i], s.Waits[i] = c.claims[i].Load(), c.waits[i].Load()

@@ -18,7 +18,9 @@ func (r *replica) waits(ctx context.Context, c Claim, held Claimed) <-chan Waite
 }
 
 // waiting is what the tests of waiting begin with: a has the lease, b waits for it.
-func waiting(t *testing.T, dial func() *goredis.Client, c Claim, run bool) (a, b *replica, l *Lease, end <-chan Waited) {
+func waiting(
+	t *testing.T, dial func() *goredis.Client, c Claim, run bool,
+) (a, b *replica, l *Lease, end <-chan Waited) {
 	t.Helper()
 	a, b = join(t, dial(), "a", nil), join(t, dial(), "b", nil)
 	if run {

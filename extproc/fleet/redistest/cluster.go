@@ -12,11 +12,11 @@ const slots = 16384
 
 // StartCluster starts a Cluster of n masters without replicas, and returns when
 // all of them serve.
-func StartCluster(t testing.TB, n int) []*Server {
-	t.Helper()
+func StartCluster(tb testing.TB, n int) []*Server {
+	tb.Helper()
 	servers := make([]*Server, n)
 	for i := range servers {
-		servers[i] = Start(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t), "--cluster-node-timeout", "2000",
+		servers[i] = Start(tb, "--cluster-enabled", "yes", "--cluster-port", freePort(tb), "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no")
 	}
 	for i, s := range servers {
@@ -25,12 +25,12 @@ func StartCluster(t testing.TB, n int) []*Server {
 	for _, s := range servers[1:] {
 		host, port, err := net.SplitHostPort(s.Addr)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		servers[0].Must("CLUSTER", "MEET", host, port, s.args[clusterPortArg(s)])
 	}
 	for _, s := range servers {
-		Eventually(t, "the Cluster serves", func() error { return serves(s, n) })
+		Eventually(tb, "the Cluster serves", func() error { return serves(s, n) })
 	}
 	return servers
 }

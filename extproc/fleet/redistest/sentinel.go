@@ -13,14 +13,14 @@ import (
 const MasterName = "weir-test"
 
 // StartReplica starts a replica of master and returns when it is in sync.
-func StartReplica(t testing.TB, master *Server, args ...string) *Server {
-	t.Helper()
+func StartReplica(tb testing.TB, master *Server, args ...string) *Server {
+	tb.Helper()
 	host, port, err := net.SplitHostPort(master.Addr)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	s := Start(t, append([]string{"--replicaof", host + " " + port}, args...)...)
-	Eventually(t, "the replica is in sync", func() error {
+	s := Start(tb, append([]string{"--replicaof", host + " " + port}, args...)...)
+	Eventually(tb, "the replica is in sync", func() error {
 		info, err := s.Do("INFO", "replication")
 		if err == nil && !strings.Contains(fmt.Sprint(info), "master_link_status:up") {
 			err = fmt.Errorf("%v", info)
@@ -32,25 +32,25 @@ func StartReplica(t testing.TB, master *Server, args ...string) *Server {
 
 // StartSentinel starts a Sentinel that watches master, decides alone, and takes
 // half a second of silence for a failure. It returns when it knows the replica.
-func StartSentinel(t testing.TB, master *Server) *Server {
-	t.Helper()
+func StartSentinel(tb testing.TB, master *Server) *Server {
+	tb.Helper()
 	host, port, err := net.SplitHostPort(master.Addr)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	own := freePort(t)
-	s := &Server{t: t, Addr: net.JoinHostPort("127.0.0.1", own), Dir: t.TempDir()}
+	own := freePort(tb)
+	s := &Server{t: tb, Addr: net.JoinHostPort("127.0.0.1", own), Dir: tb.TempDir()}
 	conf := filepath.Join(s.Dir, "sentinel.conf") // Sentinel rewrites it
 	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nlogfile %s\n"+
 		"sentinel monitor %s %s %s 1\nsentinel down-after-milliseconds %s 500\nsentinel failover-timeout %s 5000\n",
 		own, s.Dir, filepath.Join(s.Dir, "log"), MasterName, host, port, MasterName, MasterName)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.args = []string{conf, "--sentinel"}
 	s.run()
-	t.Cleanup(s.Stop)
-	Eventually(t, "the Sentinel knows the replica", func() error {
+	tb.Cleanup(s.Stop)
+	Eventually(tb, "the Sentinel knows the replica", func() error {
 		list, err := s.Do("SENTINEL", "REPLICAS", MasterName)
 		if rows, ok := list.([]any); err == nil && (!ok || len(rows) == 0) {
 			err = fmt.Errorf("%v", list)

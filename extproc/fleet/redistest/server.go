@@ -33,26 +33,26 @@ type Server struct {
 
 // Start starts a redis-server that keeps nothing on disk, with further
 // configuration arguments, and stops it when the test ends.
-func Start(t testing.TB, args ...string) *Server {
-	t.Helper()
-	port := freePort(t)
-	s := &Server{t: t, Addr: net.JoinHostPort("127.0.0.1", port), Dir: t.TempDir()}
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	port := freePort(tb)
+	s := &Server{t: tb, Addr: net.JoinHostPort("127.0.0.1", port), Dir: tb.TempDir()}
 	s.args = append([]string{
 		"--port", port, "--bind", "127.0.0.1", "--dir", s.Dir, "--logfile", filepath.Join(s.Dir, "log"),
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, args...)
 	s.run()
-	t.Cleanup(s.Stop)
+	tb.Cleanup(s.Stop)
 	return s
 }
 
 // freePort returns a port that nobody listens on. Another may take it before the
 // server does; then the test fails.
-func freePort(t testing.TB) string {
-	t.Helper()
+func freePort(tb testing.TB) string {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
@@ -144,8 +144,8 @@ func (s *Server) Must(args ...any) any {
 
 // Eventually calls check until it returns nil, and fails the test if that takes
 // too long.
-func Eventually(t testing.TB, what string, check func() error) {
-	t.Helper()
+func Eventually(tb testing.TB, what string, check func() error) {
+	tb.Helper()
 	var err error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = check(); err == nil {
@@ -155,5 +155,5 @@ func Eventually(t testing.TB, what string, check func() error) {
 			break
 		}
 	}
-	t.Fatalf("%s: %v", what, err)
+	tb.Fatalf("%s: %v", what, err)
 }

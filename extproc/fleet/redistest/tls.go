@@ -17,13 +17,13 @@ import (
 
 // StartTLS starts a redis-server that speaks TLS only, and returns the file with
 // the certificate to verify it by.
-func StartTLS(t testing.TB, args ...string) (s *Server, caFile string) {
-	t.Helper()
-	dir := t.TempDir()
+func StartTLS(tb testing.TB, args ...string) (s *Server, caFile string) {
+	tb.Helper()
+	dir := tb.TempDir()
 	caFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, caFile, keyFile)
-	s = &Server{t: t, Dir: dir}
-	port := freePort(t)
+	writeCertificate(tb, caFile, keyFile)
+	s = &Server{t: tb, Dir: dir}
+	port := freePort(tb)
 	s.Addr = net.JoinHostPort("127.0.0.1", port)
 	s.args = append([]string{
 		"--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--dir", dir, "--logfile", filepath.Join(dir, "log"),
@@ -31,15 +31,15 @@ func StartTLS(t testing.TB, args ...string) (s *Server, caFile string) {
 		"--tls-auth-clients", "no",
 	}, args...)
 	s.run()
-	t.Cleanup(s.Stop)
+	tb.Cleanup(s.Stop)
 	return s, caFile
 }
 
-func writeCertificate(t testing.TB, certFile, keyFile string) {
-	t.Helper()
+func writeCertificate(tb testing.TB, certFile, keyFile string) {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis of a test"},
@@ -49,17 +49,17 @@ func writeCertificate(t testing.TB, certFile, keyFile string) {
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: secret},
 	} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 }

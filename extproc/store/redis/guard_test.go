@@ -203,7 +203,9 @@ func TestGuardOfARedis(t *testing.T) {
 			}
 			c := Connect(o)
 			t.Cleanup(func() { _ = c.Close() })
-			g := NewGuard(c, GuardOptions{Slow: 10 * time.Second, MinPause: 10 * time.Millisecond, MaxPause: 100 * time.Millisecond})
+			g := NewGuard(c, GuardOptions{
+				Slow: 10 * time.Second, MinPause: 10 * time.Millisecond, MaxPause: 100 * time.Millisecond,
+			})
 			dials := &dialCount{}
 			c.AddHook(dials)
 			redistest.Eventually(t, "it answers", func() error { return c.Ping(t.Context()).Err() })

@@ -33,8 +33,8 @@ local function clock() return tonumber(redis.call('GET', '` + clockKey + `')) en
 local function int(n) return string.format('%.0f', n) end
 `
 
-func testKeys(t testing.TB, secrets ...string) *Keyring {
-	t.Helper()
+func testKeys(tb testing.TB, secrets ...string) *Keyring {
+	tb.Helper()
 	if len(secrets) == 0 {
 		secrets = []string{"0123456789abcdef0123456789abcdef"}
 	}
@@ -44,31 +44,31 @@ func testKeys(t testing.TB, secrets ...string) *Keyring {
 	}
 	k, err := NewKeyring(keys...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return k
 }
 
-func newStore(t testing.TB, c goredis.UniversalClient, o Options) *Store {
-	t.Helper()
+func newStore(tb testing.TB, c goredis.UniversalClient, o Options) *Store {
+	tb.Helper()
 	if o.Keys == nil {
-		o.Keys = testKeys(t)
+		o.Keys = testKeys(tb)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second // a loaded machine is no fault of the store
 	}
 	s, err := New(c, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
-func miniClient(t testing.TB) (*miniredis.Miniredis, *goredis.Client) {
-	t.Helper()
-	m := miniredis.RunT(t)
+func miniClient(tb testing.TB) (*miniredis.Miniredis, *goredis.Client) {
+	tb.Helper()
+	m := miniredis.RunT(tb)
 	c := goredis.NewClient(&goredis.Options{Addr: m.Addr(), Protocol: 2, DisableIdentity: true})
-	t.Cleanup(func() { _ = c.Close() })
+	tb.Cleanup(func() { _ = c.Close() })
 	return m, c
 }
 
@@ -79,11 +79,11 @@ type pinned struct {
 	local atomic.Pointer[time.Time]
 }
 
-func newPinned(t testing.TB, c *goredis.Client) *pinned {
-	t.Helper()
+func newPinned(tb testing.TB, c *goredis.Client) *pinned {
+	tb.Helper()
 	p := &pinned{}
-	p.set(t.Context(), c, storetest.Epoch())
-	p.Store = newStore(t, c, Options{
+	p.set(tb.Context(), c, storetest.Epoch())
+	p.Store = newStore(tb, c, Options{
 		MaxObjectSize: 8 << 20, clockLua: clockLua, Now: func() time.Time { return *p.local.Load() },
 	})
 	return p

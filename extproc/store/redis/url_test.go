@@ -19,19 +19,24 @@ func TestParseURL(t *testing.T) {
 		Cluster, TLS                   bool
 		SentinelUser, SentinelPassword string
 	}
+	sentinels := []string{"a:26379"}
 	for raw, want := range map[string]parts{
-		"redis://cache":                          {Addrs: []string{"cache:6379"}},
-		"redis://cache:1234/2":                   {Addrs: []string{"cache:1234"}, DB: 2},
-		"redis://[::1]:1234":                     {Addrs: []string{"[::1]:1234"}},
-		"redis://[::1]":                          {Addrs: []string{"[::1]:6379"}},
-		"rediss://weir@cache":                    {Addrs: []string{"cache:6379"}, User: "weir", TLS: true},
-		"redis://weir:p%40ss@cache":              {Addrs: []string{"cache:6379"}, User: "weir", Password: "p@ss"},
-		"redis://:pass@cache/":                   {Addrs: []string{"cache:6379"}, Password: "pass"},
-		"redis+cluster://a,b:1":                  {Addrs: []string{"a:6379", "b:1"}, Cluster: true},
-		"rediss+cluster://a":                     {Addrs: []string{"a:6379"}, Cluster: true, TLS: true},
-		"redis+sentinel://a,b:1/main":            {Addrs: []string{"a:26379", "b:1"}, Master: "main"},
-		"rediss+sentinel://u:p@a/main/3":         {Addrs: []string{"a:26379"}, Master: "main", DB: 3, User: "u", Password: "p", TLS: true},
-		"redis+sentinel://u:p@a/m?sentinel-auth": {Addrs: []string{"a:26379"}, Master: "m", User: "u", Password: "p", SentinelUser: "u", SentinelPassword: "p"},
+		"redis://cache":               {Addrs: []string{"cache:6379"}},
+		"redis://cache:1234/2":        {Addrs: []string{"cache:1234"}, DB: 2},
+		"redis://[::1]:1234":          {Addrs: []string{"[::1]:1234"}},
+		"redis://[::1]":               {Addrs: []string{"[::1]:6379"}},
+		"rediss://weir@cache":         {Addrs: []string{"cache:6379"}, User: "weir", TLS: true},
+		"redis://weir:p%40ss@cache":   {Addrs: []string{"cache:6379"}, User: "weir", Password: "p@ss"},
+		"redis://:pass@cache/":        {Addrs: []string{"cache:6379"}, Password: "pass"},
+		"redis+cluster://a,b:1":       {Addrs: []string{"a:6379", "b:1"}, Cluster: true},
+		"rediss+cluster://a":          {Addrs: []string{"a:6379"}, Cluster: true, TLS: true},
+		"redis+sentinel://a,b:1/main": {Addrs: []string{"a:26379", "b:1"}, Master: "main"},
+		"rediss+sentinel://u:p@a/main/3": {
+			Addrs: sentinels, Master: "main", DB: 3, User: "u", Password: "p", TLS: true,
+		},
+		"redis+sentinel://u:p@a/m?sentinel-auth": {
+			Addrs: sentinels, Master: "m", User: "u", Password: "p", SentinelUser: "u", SentinelPassword: "p",
+		},
 	} {
 		o, err := ParseURL(raw, "", "")
 		if err != nil {

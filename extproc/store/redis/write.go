@@ -211,10 +211,10 @@ func (s *Store) tryCommit(ctx context.Context, w *writing, maxVariants int) (Ver
 		return "", err
 	}
 	verdict := Verdict(r.Text(0))
-	switch {
-	case verdict == offClock:
+	switch verdict {
+	case offClock:
 		w.clock = r.Clock
-	case verdict == noToken:
+	case noToken:
 		w.clock, w.token = r.Clock, r.Uint(1)
 	}
 	return verdict, nil

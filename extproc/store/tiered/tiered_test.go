@@ -40,8 +40,8 @@ type process struct {
 
 // start returns a process with the fleet in the Redis at m that was in touch, and
 // follows no longer: that is not what is tested here.
-func start(t testing.TB, m *miniredis.Miniredis, id string, shares func(*store.Entry) bool) *process {
-	t.Helper()
+func start(tb testing.TB, m *miniredis.Miniredis, id string, shares func(*store.Entry) bool) *process {
+	tb.Helper()
 	p := &process{redis: m}
 	p.at(storetest.Epoch())
 	c := goredis.NewClient(&goredis.Options{
@@ -49,23 +49,23 @@ func start(t testing.TB, m *miniredis.Miniredis, id string, shares func(*store.E
 	})
 	keys, err := redis.NewKeyring([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
 	shared, err := redis.New(c, redis.Options{
 		Keys: keys, MaxObjectSize: 8 << 20, Timeout: patience, Now: func() time.Time { return *p.local.Load() },
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p.fleet, err = fleet.New(fleet.Options{
 		Store: shared, Stamps: fleet.NewStamps(0), Replica: id, Logger: log, Claim: patience,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	tb.Cleanup(func() { _ = c.Close() })
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	go func() {
 		for !p.fleet.InTouch() && ctx.Err() == nil {
@@ -73,10 +73,10 @@ func start(t testing.TB, m *miniredis.Miniredis, id string, shares func(*store.E
 		}
 		cancel()
 		// It waits for news, and ends when there are some.
-		_, _ = p.fleet.Stamp(t.Context(), fleet.Invalidation{Kind: fleet.ByTag, Value: "end"})
+		_, _ = p.fleet.Stamp(tb.Context(), fleet.Invalidation{Kind: fleet.ByTag, Value: "end"})
 	}()
 	if p.fleet.Run(ctx); !p.fleet.InTouch() {
-		t.Fatal("not in touch")
+		tb.Fatal("not in touch")
 	}
 	p.Tiered = New(Options{
 		Local: memory.New(memory.Options{Limit: 16 << 20}), Shared: shared, Fleet: p.fleet, Shares: shares, Logger: log,
