@@ -252,6 +252,95 @@ func TestNewHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryThatWentBack: Redis lost the last stamps, and gives positions again
+// that a replica has seen before. It reads all of them.
+func TestHistoryThatWentBack(t *testing.T) {
+	t.Parallel()
+	m, c := mini(t)
+	setReplid := func(id string) {
+		if err := m.Set("test:replid", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setReplid("aaaa")
+	a, b := join(t, c, "a", withReplid), join(t, c, "b", withReplid)
+	_, at := a.knows()
+	birth := a.stamps.Position()
+	for range 10 {
+		b.invalidates(t, "/x", Hard)
+	}
+	m.SetTime(time.UnixMicro(int64(at)))
+	m.HSet("weir:{stamps}", "position", fmt.Sprint(at))
+	setReplid("bbbb")
+	a.refreshes(t)
+	if y := a.invalidates(t, "/y", Hard); local(y) >= b.stamps.Position() {
+		t.Fatalf("position %d, and b has seen %d", y, b.stamps.Position()>>localBits)
+	}
+	b.refreshes(t)
+	if got := b.judges("/y", birth); got != Refused {
+		t.Errorf("what was invalidated at a position given twice has verdict %d", got)
+	}
+	if got := b.judges("/z", b.stamps.Position()-1); got != SoftStale {
+		t.Errorf("what b had has verdict %d, want stale", got)
+	}
+}
+
+// TestLocalStampCoversWhatOthersFetched: an entry may come from a replica that was
+// ahead of the one that invalidates it.
+func TestLocalStampCoversWhatOthersFetched(t *testing.T) {
+	t.Parallel()
+	server, c := mini(t)
+	l := &link{}
+	own := dial(t, server.Addr())
+	own.AddHook(l)
+	a, b := join(t, c, "a", nil), join(t, own, "b", nil)
+	a.invalidates(t, "/other", Hard) // a is ahead
+	claim := claimOf("/")
+	a.commits(t, a.granted(t, claim), a.answer(claim, "x"))
+	e := b.wants(t, claim, Found).Entry
+	if e.Birth <= b.stamps.Position() {
+		t.Fatalf("born at %d, and b is at %d", e.Birth, b.stamps.Position())
+	}
+	epoch, ok := b.Reading()
+	if !ok {
+		t.Fatal("b is not in touch")
+	}
+	l.state.Store(linkDown)
+	if _, err := b.Stamp(t.Context(), Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf("/")}); err == nil {
+		t.Fatal("the fleet was told")
+	}
+	if got := b.judges("/", e.Birth); got != Refused {
+		t.Errorf("verdict %d", got)
+	}
+	if got := b.judges("/", b.stamps.Position()); got != Valid {
+		t.Errorf("what is fetched from now on has verdict %d", got)
+	}
+	if b.Read(epoch, e) {
+		t.Error("what was being read meanwhile is used")
+	}
+	if _, ok := b.Reading(); ok {
+		t.Error("b reads what it cannot judge")
+	}
+}
+
+// TestBirthsAreToldWithoutWhatNobodyElseKnows: what a replica stamped by itself
+// says nothing of what others did.
+func TestBirthsAreToldWithoutWhatNobodyElseKnows(t *testing.T) {
+	t.Parallel()
+	_, c := mini(t)
+	a, b := join(t, c, "a", nil), join(t, c, "b", nil)
+	claim := claimOf("/")
+	l := a.granted(t, claim)
+	a.stamps.Add(ByURL, "shop", urlOf("/other"), Hard, time.Now())
+	e := a.answer(claim, "x")
+	if kept := a.commits(t, l, e); kept.Birth != e.Birth || e.Birth == Shared(e.Birth) {
+		t.Errorf("kept here with birth %d, want %d", kept.Birth, e.Birth)
+	}
+	if got := b.wants(t, claim, Found).Entry.Birth; got != Shared(e.Birth) {
+		t.Errorf("told with birth %d, want %d", got, Shared(e.Birth))
+	}
+}
+
 func (r *replica) goesOnAlone(t *testing.T) {
 	t.Helper()
 	if r.InTouch() || !r.CaughtUp(time.Now()) {
