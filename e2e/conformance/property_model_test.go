@@ -17,6 +17,7 @@ type scene struct {
 	status                  int
 	cc                      said
 	cdn                     *said // of CDN-Cache-Control, or nil
+	began                   time.Time
 	expires                 int   // seconds from Date; absent
 	age                     int
 	etag, setCookie, odd    bool
@@ -276,9 +277,9 @@ func (s *scene) answer(n int, r *http.Request) harness.Reply {
 		set("CDN-Cache-Control", s.cdn.String())
 	}
 	if s.expires != absent {
-		now := time.Now().UTC()
-		set("Date", now.Format(http.TimeFormat))
-		set("Expires", now.Add(time.Duration(s.expires)*time.Second).Format(http.TimeFormat))
+		// The same each time: a 304 may bring another, which the stored answer takes over.
+		set("Date", s.began.Format(http.TimeFormat))
+		set("Expires", s.began.Add(time.Duration(s.expires)*time.Second).Format(http.TimeFormat))
 	}
 	if s.age != absent {
 		set("Age", fmt.Sprint(s.age))

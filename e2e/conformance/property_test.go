@@ -59,6 +59,7 @@ func (in *installation) play(t *testing.T, s *scene, path string) (outcome strin
 			t.Fatalf("%+v\nCDN %+v", *s, s.cdn)
 		}
 	}()
+	s.began = time.Now().UTC()
 	in.origin.Handle(path, func(n int, r *http.Request) harness.Reply {
 		if s.write != 0 && n > 1 { // the write is not counted
 			n--
