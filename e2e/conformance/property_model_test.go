@@ -18,7 +18,7 @@ type scene struct {
 	cc                      said
 	cdn                     *said // of CDN-Cache-Control, or nil
 	began                   time.Time
-	expires                 int   // seconds from Date; absent
+	expires                 int // seconds from Date; absent
 	age                     int
 	etag, setCookie, odd    bool
 	vary                    string // "", "Foo" or "*"
