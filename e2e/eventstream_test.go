@@ -106,4 +106,15 @@ func TestLengthIsKept(t *testing.T) {
 		e.wantCount(path, 1)
 	}
 	e.wantOutcomes(map[string]int{"miss": 2, "coalesced": 2, "hit": 4})
+
+	e.serve("/chunked", harness.Always(harness.Reply{
+		Size: smallSize, Chunked: true, Header: harness.Fields("Cache-Control", "max-age=60"),
+	}))
+	if miss := e.do(e.get("/chunked")); len(miss.Body) != smallSize || miss.Header.Get("Content-Length") != "" {
+		t.Errorf("a miss whose length nobody knows: %d bytes, Content-Length %q", len(miss.Body), miss.Header.Get("Content-Length"))
+	}
+	hit := e.do(e.get("/chunked"))
+	if length := hit.Header.Get("Content-Length"); len(hit.Body) != smallSize || length != strconv.Itoa(smallSize) {
+		t.Errorf("a hit on it: %d bytes, Content-Length %q", len(hit.Body), length)
+	}
 }

@@ -108,7 +108,11 @@ func TestFollowersWhoWaitedTooLongGetStale(t *testing.T) {
 func TestNobodyWaitsAnyMore(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, noRefill bool) {
-		e := startEdge(t, edgeOptions{NoRefill: noRefill})
+		e := startEdge(t, edgeOptions{
+			NoRefill: noRefill,
+			// No timeout of Envoy's is to end the fetch.
+			Envoy: harness.EnvoyOptions{Routes: []harness.Route{{Name: "default", Timeout: 10 * patience}}},
+		})
 		defer e.settles()
 		e.serve("/page", harness.Always(harness.Reply{Hang: true}))
 		leader := e.send(e.get("/page"))

@@ -226,7 +226,7 @@ func TestControlCharactersBesideEnvoy(t *testing.T) {
 	conn := e.dialWeir()
 	for _, value := range []string{"a\r\nSet-Cookie: x", "a\nb", "a\x00b", "a\x7fb"} {
 		for range 2 {
-			answers, err := e.converse(conn, requestMessage("/field"), responseMessage("x-odd", value))
+			answers, err := e.converse(conn, requestMessage("/field"), responseMessage("x-odd", value), bodyMessage("hello"))
 			if len(answers) != 2 || answers[0].GetRequestHeaders() == nil {
 				t.Errorf("response with %q: answers %v, then %v; want none of it stored", value, answers, err)
 			}

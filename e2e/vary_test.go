@@ -73,6 +73,9 @@ func TestVaryIsKnownOnlyAfterTheAnswer(t *testing.T) {
 		close(gate)
 		wantCodings(t, answers())
 		e.wantCount("/page", 2)
+		if n := e.envoy.Counter("http.edge.ext_proc.override_message_timeout_ignored"); n != 0 {
+			t.Errorf("Envoy was asked %d times for more time again", n)
+		}
 	})
 }
 
