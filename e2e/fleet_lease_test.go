@@ -14,7 +14,7 @@ import (
 // TestFleetOwners: what becomes of a fetch, and of those who wait for it, when the process that makes it is slow, is
 // stopped, is killed or gives up, and when Redis's word about it is lost. From reference case 29.
 func TestFleetOwners(t *testing.T) {
-	f := startFleet(t, 3)
+	f := startFleet(t)
 	for _, part := range []struct {
 		name string
 		run  func(*fleet)

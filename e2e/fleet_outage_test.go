@@ -14,7 +14,7 @@ import (
 // TestFleetOutage: Redis is away, frozen, full or slow, and comes back. Every request is answered; each process
 // coalesces for itself meanwhile; afterwards they share again without a restart. From reference case 28.
 func TestFleetOutage(t *testing.T) {
-	f := startFleet(t, 3)
+	f := startFleet(t)
 	for _, part := range []struct {
 		name string
 		run  func(*fleet)
@@ -213,7 +213,8 @@ func (f *fleet) invalidationWhileAway() {
 	b.eventually("the others were told", func() bool { return a.fleetStatus().Fleet.Pending == 0 })
 	for _, r := range f.replicas[1:] {
 		if got := r.do(r.get("/away")); string(got.Body) == "v1" {
-			f.t.Errorf("replica %s serves %q, Cache-Status %q, after it was told", r.name, got.Body, got.Header.Get("Cache-Status"))
+			f.t.Errorf("replica %s serves %q after it was told, Cache-Status %q", r.name, got.Body,
+				got.Header.Get("Cache-Status"))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // That replicas whose clocks differ by an hour agree on ages is tested in extproc/fleet and extproc/store/redis, with
 // clocks that a test can set.
 func TestFleet(t *testing.T) {
-	f := startFleet(t, 3)
+	f := startFleet(t)
 	for _, part := range []struct {
 		name string
 		run  func(*fleet)

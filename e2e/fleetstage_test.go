@@ -65,19 +65,19 @@ type replica struct {
 // baseline is what a process holds when nothing is asked.
 type baseline struct{ goroutines float64 }
 
-// startFleet starts n replicas. On a busy machine Envoy alone can take more than the usual second; its message
+// startFleet starts three replicas. On a busy machine Envoy alone can take more than the usual second; its message
 // timeout is longer here, and so is the time that followers wait: none of this is about patience.
-func startFleet(t *testing.T, n int, redisArgs ...string) *fleet {
+func startFleet(t *testing.T) *fleet {
 	t.Helper()
-	const messageTimeout = 20 * time.Second
-	f := &fleet{t: t, origin: harness.StartOrigin(t), redis: harness.StartRedis(t, redisArgs...)}
+	const replicas, messageTimeout = 3, 20 * time.Second
+	f := &fleet{t: t, origin: harness.StartOrigin(t), redis: harness.StartRedis(t)}
 	f.proxy = harness.StartProxy(t, f.redis.Address)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("5a", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	harness.Binary(t, "weir-extproc") // once, not by all at a time
-	f.replicas = make([]*replica, n)
+	f.replicas = make([]*replica, replicas)
 	for i := range f.replicas {
 		name := string(rune('a' + i))
 		r := &replica{edge: &edge{t: t, origin: f.origin}, name: name, whole: t}
@@ -131,9 +131,11 @@ type answerTo struct {
 	r    *replica
 	conn *net.TCPConn
 	done chan struct{}
-	resp *http.Response
-	body []byte
 	err  error
+
+	status      int
+	cacheStatus string
+	body        []byte
 }
 
 // ask sends a request for the path, and reads the answer when it comes.
@@ -143,10 +145,14 @@ func (r *replica) ask(path string) *answerTo {
 	a := &answerTo{r: r, conn: r.send(req), done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		a.resp, a.err = http.ReadResponse(bufio.NewReader(a.conn), req)
-		if a.err == nil {
-			a.body, a.err = io.ReadAll(a.resp.Body)
+		resp, err := http.ReadResponse(bufio.NewReader(a.conn), req)
+		if err != nil {
+			a.err = err
+			return
 		}
+		a.status, a.cacheStatus = resp.StatusCode, resp.Header.Get("Cache-Status")
+		a.body, a.err = io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
 	}()
 	r.t.Cleanup(a.hangUp)
 	return a
@@ -169,9 +175,8 @@ func (a *answerTo) wantsBody(want string) {
 	switch {
 	case a.err != nil:
 		a.r.t.Errorf("replica %s: %v, want %q", a.r.name, a.err, want)
-	case a.resp.StatusCode != http.StatusOK || string(a.body) != want:
-		a.r.t.Errorf("replica %s: %d %q, Cache-Status %q, want %q", a.r.name, a.resp.StatusCode, a.body,
-			a.resp.Header.Get("Cache-Status"), want)
+	case a.status != http.StatusOK || string(a.body) != want:
+		a.r.t.Errorf("replica %s: %d %q, Cache-Status %q, want %q", a.r.name, a.status, a.body, a.cacheStatus, want)
 	}
 }
 
@@ -229,10 +234,10 @@ func (f *fleet) inTouch() {
 }
 
 // burst sends n equal requests to each replica at once.
-func (f *fleet) burst(n int, path string, fields ...string) func() []harness.BurstResult {
+func (f *fleet) burst(n int, path string) func() []harness.BurstResult {
 	f.t.Helper()
 	return harness.StartBurst(f.t, n*len(f.replicas), func(i int) *http.Request {
-		return f.replicas[i%len(f.replicas)].get(path, fields...)
+		return f.replicas[i%len(f.replicas)].get(path)
 	})
 }
 

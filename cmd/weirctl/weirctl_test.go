@@ -53,7 +53,8 @@ func (f *fake) Status() admin.Status {
 		Fleet: &admin.FleetStatus{
 			Replica: "weir-0", Redis: "redis://weir:xxxxx@redis", InTouch: true, CaughtUp: true, Leases: 1, Waiting: 2,
 			Replicas: []admin.Replica{
-				{Name: "weir-0", Alive: true, Current: true, Position: 9}, {Name: "weir-1", Alive: true, Current: true, Position: 8},
+				{Name: "weir-0", Alive: true, Current: true, Position: 9},
+				{Name: "weir-1", Alive: true, Current: true, Position: 8},
 				{Name: "weir-2", SilentSeconds: 90},
 			},
 			Claims: map[string]uint64{"granted": 5, "vary_changed": 1, "found": 0}, Waits: map[string]uint64{},

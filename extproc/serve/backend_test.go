@@ -255,21 +255,28 @@ func TestBackendInvalidate(t *testing.T) {
 		if err != nil || r.Position != 1 || r.Covers != "this process only" || r.InvalidateRequest != tt.request {
 			t.Errorf("%+v: %+v, %v", tt.request, r, err)
 		}
-		named := 0
-		for _, decision := range []extproc.Decision{tt.want, tt.wantOther} {
-			if decision != "Serve" {
-				named++
-			}
-		}
-		if r.Matched != named || r.MatchedAtLeast || r.Certain || r.Confirmed != 1 || r.Replicas != 1 {
-			t.Errorf("%+v: %+v, want %d entries named, and nothing to be certain of", tt.request, r, named)
-		}
+		wantMatched(t, &r, tt.want, tt.wantOther)
 		if got := b.decision(t, covered); got != tt.want {
 			t.Errorf("%+v: %s is %s, want %s", tt.request, covered, got, tt.want)
 		}
 		if got := b.decision(t, other); got != tt.wantOther {
 			t.Errorf("%+v: %s is %s, want %s", tt.request, other, got, tt.wantOther)
 		}
+	}
+}
+
+// wantMatched: as many entries are named as are not served as before. A process that
+// is alone is certain of nothing.
+func wantMatched(t *testing.T, r *admin.InvalidateResult, decisions ...extproc.Decision) {
+	t.Helper()
+	named := 0
+	for _, d := range decisions {
+		if d != "Serve" {
+			named++
+		}
+	}
+	if r.Matched != named || r.MatchedAtLeast || r.Certain || r.Confirmed != 1 || r.Replicas != 1 {
+		t.Errorf("%+v, want %d entries named, and nothing to be certain of", r, named)
 	}
 }
 

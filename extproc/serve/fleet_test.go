@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
@@ -82,42 +83,75 @@ func (b *member) inTouch(t *testing.T) {
 	}
 }
 
-// TestFleetOfTwo: what the admin API says of the fleet, and how far an invalidation
-// goes.
-func TestFleetOfTwo(t *testing.T) {
+// TestFleetStatus: what the admin API says of a fleet.
+func TestFleetStatus(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
 	a, b := joins(t, m, "a"), joins(t, m, "b")
 	a.inTouch(t)
 	b.inTouch(t)
-	s := a.Status().Fleet
-	if s == nil || s.Replica != "a" || !s.InTouch || !s.CaughtUp || s.Circuit.State != "closed" || s.ReplicasError != "" ||
-		len(s.Replicas) != 2 || !s.Replicas[0].Alive || s.Replicas[1].Name != "b" || !strings.HasPrefix(s.Redis, "redis://") {
-		t.Errorf("status %+v", s)
+	want := &admin.FleetStatus{
+		Replica: "a", Redis: "redis://" + m.Addr(), InTouch: true, CaughtUp: true,
+		Replicas: []admin.Replica{{Name: "a", Alive: true, Current: true}, {Name: "b", Alive: true, Current: true}},
+		Circuit:  admin.Circuit{State: "closed", Nodes: 1},
 	}
+	got := a.Status().Fleet
+	if diff := cmp.Diff(want, got,
+		cmpopts.IgnoreFields(admin.FleetStatus{}, "SilentSeconds", "Position", "Claims", "Waits", "Errors", "Refused"),
+		cmpopts.IgnoreFields(admin.Replica{}, "SilentSeconds", "Position"),
+		cmpopts.IgnoreFields(admin.Circuit{}, "Slow")); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	for name, counts := range map[string]map[string]uint64{
+		"claims": got.Claims, "waits": got.Waits, "errors": got.Errors, "refused": got.Refused,
+	} {
+		if len(counts) < 4 {
+			t.Errorf("%s: %v, want a count of each", name, counts)
+		}
+	}
+	m.Close()
+	if s := a.Status().Fleet; s.ReplicasError == "" || len(s.Replicas) != 0 {
+		t.Errorf("without Redis: %+v", s)
+	}
+}
+
+// TestFleetInvalidates: the admin API says how far an invalidation has gone.
+func TestFleetInvalidates(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	a, b := joins(t, m, "a"), joins(t, m, "b")
+	a.inTouch(t)
+	b.inTouch(t)
 	b.put(t, "https://shop.example/a", nil)
-	r, err := a.Invalidate(t.Context(), admin.InvalidateRequest{By: "Tag", Namespace: "shop", Value: "p7", Mode: "Hard"})
-	if err != nil || !r.Certain || r.Confirmed != 2 || r.Covers != "all 2 replicas" || len(r.Warnings) != 0 ||
-		r.TookSeconds <= 0 || r.Position == 0 {
-		t.Errorf("%+v, %v; want 2 of 2", r, err)
+	byTag := admin.InvalidateRequest{By: "Tag", Namespace: "shop", Value: "p7", Mode: "Hard"}
+	all := admin.InvalidateRequest{By: "All", Mode: "Soft"}
+	invalidate := func(r admin.InvalidateRequest, want admin.InvalidateResult) {
+		t.Helper()
+		got, err := a.Invalidate(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (got.Position == 0) != got.Queued || got.TookSeconds <= 0 || (len(got.Warnings) == 0) != got.Certain {
+			t.Errorf("%+v", got)
+		}
+		want.InvalidateRequest = r
+		ignore := cmpopts.IgnoreFields(admin.InvalidateResult{}, "Position", "TookSeconds", "Warnings")
+		if diff := cmp.Diff(want, got, ignore); diff != "" {
+			t.Errorf("result (-want +got):\n%s", diff)
+		}
 	}
+	invalidate(byTag, admin.InvalidateResult{Covers: "all 2 replicas", Confirmed: 2, Replicas: 2, Certain: true})
 	if got := b.decision(t, "https://shop.example/a"); got != "Fetch" {
 		t.Errorf("b would %s what a has invalidated", got)
 	}
-
 	b.stop()
-	if r, err = a.Invalidate(t.Context(), admin.InvalidateRequest{By: "All", Mode: "Soft"}); err != nil || !r.Certain ||
-		r.Covers != "the only replica" {
-		t.Errorf("%+v, %v; want the only replica", r, err)
-	}
+	invalidate(all, admin.InvalidateResult{Covers: "the only replica", Confirmed: 1, Replicas: 1, Certain: true})
 	m.Close()
-	r, err = a.Invalidate(t.Context(), admin.InvalidateRequest{By: "All", Mode: "Hard"})
-	if err != nil || r.Certain || !r.Queued || r.Confirmed != 1 || len(r.Warnings) != 1 ||
-		!strings.Contains(r.Covers, "until Redis is back") {
-		t.Errorf("%+v, %v; want to be told that it is queued", r, err)
-	}
-	if s := a.Status().Fleet; s.ReplicasError == "" || s.Pending != 1 {
-		t.Errorf("without Redis: %+v", s)
+	invalidate(all, admin.InvalidateResult{
+		Covers: "this process only, until Redis is back", Confirmed: 1, Replicas: 1, Queued: true,
+	})
+	if s := a.Status().Fleet; s.Pending != 1 {
+		t.Errorf("%d invalidations are pending, want 1", s.Pending)
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 func (b *backend) Invalidate(ctx context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
 	result := admin.InvalidateResult{InvalidateRequest: r}
 	list, receipt, err := b.invalidate(ctx, &r)
-	var refused *admin.Error
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*admin.Error](err); refused {
 		return result, err
 	}
 	result.Position, result.Queued, result.Silent = receipt.Position, receipt.Queued, receipt.Silent
