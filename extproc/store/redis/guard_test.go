@@ -182,7 +182,7 @@ func TestProbesAreRareAndBringItBack(t *testing.T) {
 			t.Error("nothing was observed")
 		}
 		cancel()
-		synctest.Wait()
+		time.Sleep(2 * s.took) // a probe may be under way
 	})
 }
 
