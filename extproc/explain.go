@@ -235,7 +235,9 @@ func (x *Explanation) read(m *machine, now time.Time) {
 	case m.state == stateOrigin:
 		x.Decision = DecisionFetchAlone
 	case outcome == metrics.OutcomeOnlyIfCached:
-		x.Decision = DecisionRefuse
+		x.Decision, x.Reason = DecisionRefuse, string(reasonOnlyIfCached)
+		x.status(httpcache.CacheStatus{Detail: x.Reason}) // it does not go forward
+		return
 	case !isStoredOutcome(outcome):
 		x.Decision, x.Reason = DecisionPass, passReason(m)
 		return
