@@ -409,6 +409,9 @@ func TestManyInvalidationsDuringAnOutage(t *testing.T) {
 			t.Fatalf("invalidation %d does not hold here: verdict %d", i, got)
 		}
 	}
+	if got := a.stamps.Position(); Shared(got) != birth {
+		t.Errorf("the position ran from %d to %d, where the fleet may have stamps that are not known here", birth, got)
+	}
 	if n := a.Fleet.Stats().Pending; n > maxPending {
 		t.Errorf("%d pending", n)
 	}

@@ -249,4 +249,10 @@ func TestNotJudgedIsNotRead(t *testing.T) {
 		t.Error("reads what it cannot judge")
 	}
 	m.SetError("")
+	if got := b.has(t, "/", nil); got != "" {
+		t.Errorf("%q is taken from Redis, which b has invalidated", got)
+	}
+	if got := a.has(t, "/", nil); got != "a" {
+		t.Errorf("a has %q", got)
+	}
 }
