@@ -16,7 +16,7 @@ func processingMode(changes string) string {
 		"request_header_mode": "SEND", "response_header_mode": "SEND", "request_body_mode": "NONE",
 		"response_body_mode": "NONE", "request_trailer_mode": "SKIP", "response_trailer_mode": "SKIP",
 	}
-	for _, change := range strings.Fields(changes) {
+	for change := range strings.FieldsSeq(changes) {
 		name, value, _ := strings.Cut(change, "=")
 		mode[name] = value
 	}

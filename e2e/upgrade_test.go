@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -103,7 +104,7 @@ func TestGRPCPassesBy(t *testing.T) {
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		for {
 			var m wrapperspb.StringValue
-			if err := stream.RecvMsg(&m); err == io.EOF {
+			if err := stream.RecvMsg(&m); errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {
 				return err
@@ -143,7 +144,7 @@ func TestGRPCPassesBy(t *testing.T) {
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.RecvMsg(new(wrapperspb.StringValue)); err != io.EOF {
+	if err := stream.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
 		t.Errorf("the end of the stream: %v", err)
 	}
 	e.wantOutcomes(map[string]int{"bypass_request": 1})

@@ -281,12 +281,8 @@ func (s *session) do(e *effect) error {
 func (s *session) doFill(e *effect) {
 	ctx := context.WithoutCancel(s.stream.Context())
 	switch e.op {
-	case opHeadShown:
-		s.svc.state(s.m.policy).sight.showHead()
-	case opShown:
-		s.svc.state(s.m.policy).sight.show()
-	case opUnseen:
-		s.svc.state(s.m.policy).sight.miss(time.Now())
+	case opHeadShown, opShown, opUnseen:
+		s.see(e.op)
 	case opPublish:
 		s.fill.begin(s.svc, s.lead, s.ownJob(), e.entry, e.share, e.reason)
 	case opAppend:
@@ -312,6 +308,19 @@ func (s *session) doFill(e *effect) {
 		s.svc.dropped(ctx, e.entry)
 	case opInvalidate:
 		s.svc.invalidated(ctx, e.targets, s.m.policy.Namespace)
+	}
+}
+
+// see notes what is known of whether Envoy shows responses.
+func (s *session) see(o op) {
+	sight := &s.svc.state(s.m.policy).sight
+	switch o {
+	case opHeadShown:
+		sight.showHead()
+	case opShown:
+		sight.show()
+	default:
+		sight.miss(time.Now())
 	}
 }
 

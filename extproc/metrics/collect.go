@@ -88,7 +88,8 @@ func newCollector(s Sources) *collector {
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.storeBytes, c.storeLimit, c.storeEntries, c.evictions, c.rejected,
-		c.flights, c.marks, c.refills, c.running, c.queued, c.refused, c.ramps, c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
+		c.flights, c.marks, c.refills, c.running, c.queued, c.refused, c.ramps,
+		c.policies, c.policyErrors, c.policyLoaded, c.policyReloads} {
 		ch <- d
 	}
 }

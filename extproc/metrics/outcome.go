@@ -93,17 +93,21 @@ func outcomeHelp() [numOutcomes]string {
 		OutcomeMiss:            "Fetched from the origin and stored.",
 		OutcomeMissUncacheable: "Fetched from the origin under a policy, and not stored.",
 		OutcomeStaleIfError:    "The origin failed; a stale copy went to the client instead.",
-		OutcomeStaleSlow:       "The origin was slower than `stale.softTimeout` or `coalescing.maxWait`; a stale copy went to the client.",
-		OutcomeStaleOverflow:   "`originLimits` were used up; a stale copy went to the client.",
-		OutcomeBypassMethod:    "Passed by: the method is neither GET nor HEAD.",
-		OutcomeBypassRequest:   "Passed by: something in the request (upgrade, gRPC, body, override header, range, credentials, cookies).",
-		OutcomeBypassPolicy:    "Passed by: no policy covers the route, or its mode is `Disabled`.",
-		OutcomeBypassMode:      "Passed by: Envoy's filter is set to a processing mode in which weir cannot work.",
-		OutcomeShadow:          "Passed by: the policy's mode is `Shadow`; decided and counted, nothing served.",
-		OutcomeLocalReply:      "Envoy answered by itself before weir saw the request (redirect, direct response, refused upgrade).",
-		OutcomeOnlyIfCached:    "504: the client said `only-if-cached` and nothing stored could serve it.",
-		OutcomeUnavailable:     "503 or 504 made by weir: the fetch failed, the wait was too long or `originLimits` were used up.",
-		OutcomeError:           "weir itself failed, or Envoy broke the ext_proc protocol; Envoy was left to carry on.",
-		OutcomeCanceled:        "The client went away before it was known what it would get.",
+		OutcomeStaleSlow: "The origin was slower than `stale.softTimeout` or `coalescing.maxWait`; a stale copy went to " +
+			"the client.",
+		OutcomeStaleOverflow: "`originLimits` were used up; a stale copy went to the client.",
+		OutcomeBypassMethod:  "Passed by: the method is neither GET nor HEAD.",
+		OutcomeBypassRequest: "Passed by: something in the request (upgrade, gRPC, body, override header, range, " +
+			"credentials, cookies).",
+		OutcomeBypassPolicy: "Passed by: no policy covers the route, or its mode is `Disabled`.",
+		OutcomeBypassMode:   "Passed by: Envoy's filter is set to a processing mode in which weir cannot work.",
+		OutcomeShadow:       "Passed by: the policy's mode is `Shadow`; decided and counted, nothing served.",
+		OutcomeLocalReply: "Envoy answered by itself before weir saw the request (redirect, direct response, refused " +
+			"upgrade).",
+		OutcomeOnlyIfCached: "504: the client said `only-if-cached` and nothing stored could serve it.",
+		OutcomeUnavailable: "503 or 504 made by weir: the fetch failed, the wait was too long or `originLimits` were used " +
+			"up.",
+		OutcomeError:    "weir itself failed, or Envoy broke the ext_proc protocol; Envoy was left to carry on.",
+		OutcomeCanceled: "The client went away before it was known what it would get.",
 	}
 }
