@@ -139,7 +139,10 @@ func TestOriginFrozen(t *testing.T) {
 		return harness.Reply{Gate: thaw, Body: []byte("new"), Header: harness.Fields("Cache-Control", "max-age=60")}
 	})
 	e.do(e.get("/page"))
-	const clients = 50
+	clients := 50
+	if full() {
+		clients = 5 // so that what is measured is the wait, not the crowd
+	}
 	for range 3 {
 		for i, r := range e.burst(clients, e.get("/page"))() {
 			if r.Err != nil || r.Status != http.StatusOK || string(r.Body) != "old" {
