@@ -79,6 +79,9 @@ func TestHotKey(t *testing.T) {
 	if others != 0 {
 		t.Errorf("%d clients waited for the origin: %v", others, load.CacheStatus)
 	}
+	if held := e.weir.Metrics().Sum("weir_wait_seconds_count"); held != 0 {
+		t.Errorf("%v requests were held", held)
+	}
 	if longest := harness.Percentile(load.Latencies, 100); full() && longest > 100*time.Millisecond {
 		t.Errorf("a client waited for %v", longest)
 	}

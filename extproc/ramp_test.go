@@ -175,6 +175,35 @@ func TestPopularFirst(t *testing.T) {
 	})
 }
 
+// TestPopularRefreshesFirst: so it is with refreshes that no client waits for.
+func TestPopularRefreshesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := warmed(t, minute, twoASecond)
+		paths := []string{"/0", "/1", "/2", "/3", "/hot"}
+		for _, path := range paths {
+			w.get(path)
+		}
+		for range 100 {
+			w.get("/hot")
+		}
+		w.stamps.Add(fleet.ByAll, "", "", fleet.Soft, time.Now())
+		w.seen()
+		for _, path := range paths {
+			w.get(path)
+			synctest.Wait()
+		}
+		time.Sleep(10 * time.Second)
+		var order []string
+		for _, a := range w.seen() {
+			order = append(order, a.path)
+		}
+		if want := []string{"/0", "/hot", "/1", "/2", "/3"}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+	})
+}
+
 // TestRampOverflow: who finds no place in the queue gets stale, or a 503 that
 // says when to come again.
 func TestRampOverflow(t *testing.T) {

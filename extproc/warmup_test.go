@@ -146,7 +146,7 @@ func TestWarmVariantsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `{ttl: {default: 60s}}`, page(time.Second, "vary", "accept-encoding"), nil)
 		codings := []string{"gzip", "br", "zstd", "gzip"}
-		outcomes := make(chan warm.Outcome, len(codings))
+		outcomes, start := make(chan warm.Outcome, len(codings)), time.Now()
 		for _, coding := range codings {
 			w.clients.Go(func() { outcomes <- w.warm(t.Context(), "/page", "accept-encoding", coding) })
 			synctest.Wait()
@@ -157,6 +157,9 @@ func TestWarmVariantsAtOnce(t *testing.T) {
 		}
 		if results[warm.Stored] != 3 || results[warm.Skipped] != 1 {
 			t.Errorf("results %v, want 3 stored and 1 skipped", results)
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("took %v, want 2s: one fetch, then two at a time", took)
 		}
 		w.wantSeen(3, "the warm-up")
 		for _, coding := range codings {
@@ -181,9 +184,10 @@ func TestWarmEnds(t *testing.T) {
 		ended := make(chan warm.Outcome, 1)
 		w.clients.Go(func() { ended <- w.warm(t.Context(), "/b") })
 		time.Sleep(time.Second)
+		start = time.Now()
 		w.service.Close()
-		if o := <-ended; o.Result != warm.Failed {
-			t.Errorf("%+v when the service ends", o)
+		if o := <-ended; o.Result != warm.Failed || time.Since(start) != 0 {
+			t.Errorf("%+v %v after the service ended", o, time.Since(start))
 		}
 	})
 }

@@ -121,6 +121,15 @@ func TestRetry(t *testing.T) {
 		if j := w.Jobs()[0]; j.Stored != 3 || time.Since(start) > 9*time.Second || tries.Load() > 30 {
 			t.Errorf("%d stored after %v and %d tries", j.Stored, time.Since(start), tries.Load())
 		}
+		tries.Store(0)
+		never := running(t, Options{Load: func(context.Context, *Request) Outcome {
+			tries.Add(1)
+			return Outcome{Result: Failed, Reason: "for good"}
+		}})
+		<-never.add(t, list(3))
+		if tries.Load() != 3 {
+			t.Errorf("%d tries of 3 URLs that fail for good", tries.Load())
+		}
 		up = time.Now().Add(time.Hour)
 		start = time.Now()
 		<-w.add(t, list(100))
