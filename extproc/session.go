@@ -156,7 +156,7 @@ func (s *session) wait() error {
 		if s.started != nil && s.started.validated.Load() {
 			s.m.onRefill(refillValidated)
 		}
-		s.m.onNews(n, time.Now())
+		s.m.onNews(s.judged(n), time.Now())
 	case <-due:
 		s.timer = time.Time{}
 		s.m.onTimer(time.Now())
@@ -379,6 +379,18 @@ func (s *session) admit() {
 	default:
 		s.m.onAdmit(turnQueued, time.Now())
 	}
+}
+
+// judged keeps an answer from this request that was invalidated by a tag: when the
+// request joined, nobody knew what tags the answer would have. It may have come
+// before the invalidation, and is careful then: it asks again.
+func (s *session) judged(n flight.News) flight.News {
+	if n.Kind != flight.NewsAnswer ||
+		!s.svc.opts.Stamps.RefusesTags(n.Entry.Birth, s.m.policy.Namespace, n.Entry.Tags) {
+		return n
+	}
+	s.waiter.Cut()
+	return flight.News{Kind: flight.NewsRejoin, Entry: n.Entry}
 }
 
 // tryLead leads a flight if nobody does and nothing newer came meanwhile.

@@ -157,6 +157,17 @@ func (s *Stamps) look(c *Covered) Verdict {
 	return v
 }
 
+// RefusesTags reports whether a hard stamp of one of the tags is younger than birth.
+func (s *Stamps) RefusesTags(birth uint64, namespace string, tags []string) bool {
+	c := Covered{Birth: birth, Namespace: namespace}
+	for _, tag := range tags {
+		if s.named(&c, ByTag, tag) == Refused {
+			return true
+		}
+	}
+	return false
+}
+
 // Refuses returns the position of the newest hard stamp that covers what was born
 // before it, leaving c.Birth and c.Tags aside; 0: there is none.
 func (s *Stamps) Refuses(c Covered) uint64 {
