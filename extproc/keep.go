@@ -73,9 +73,6 @@ func hostOf(uri string) string {
 // refused reports whether a fetch that began at birth is too old for this
 // request: an invalidation of its URI, host or policy came between.
 func (s *Service) refused(j *job, birth uint64) bool {
-	if birth >= s.opts.Stamps.Position() {
-		return false
-	}
 	p := j.binding.Policy
 	uri := ResourceOf(&p.Key, &j.req)
 	return s.opts.Stamps.Check(fleet.Covered{

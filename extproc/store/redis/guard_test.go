@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,9 +20,30 @@ import (
 type stub struct {
 	guard   *Guard
 	breaker *breaker
-	took    time.Duration
-	err     error
-	sent    int
+
+	mu   sync.Mutex // probes come from another goroutine
+	took time.Duration
+	err  error
+	sent int
+}
+
+// locked runs f while no command looks at the fields.
+func (s *stub) locked(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// answer is what the node does for each command.
+func (s *stub) answer() error {
+	var took time.Duration
+	var err error
+	s.locked(func() {
+		s.sent++
+		took, err = s.took, s.err
+	})
+	time.Sleep(took)
+	return err
 }
 
 func newStub(o GuardOptions) *stub {
@@ -35,17 +57,13 @@ func newStub(o GuardOptions) *stub {
 
 func (s *stub) command(ctx context.Context, name string) error {
 	return s.breaker.ProcessHook(func(context.Context, goredis.Cmder) error {
-		s.sent++
-		time.Sleep(s.took)
-		return s.err
+		return s.answer()
 	})(ctx, goredis.NewCmd(ctx, name))
 }
 
 func (s *stub) pipeline(ctx context.Context) error {
 	return s.breaker.ProcessPipelineHook(func(context.Context, []goredis.Cmder) error {
-		s.sent++
-		time.Sleep(s.took)
-		return s.err
+		return s.answer()
 	})(ctx, []goredis.Cmder{goredis.NewCmd(ctx, "get")})
 }
 
@@ -152,16 +170,18 @@ func TestProbesAreRareAndBringItBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.guard.Run(ctx)
 		synctest.Wait()
-		s.err = io.EOF
+		s.locked(func() { s.err = io.EOF })
 		for range DefaultFailures {
 			_ = s.command(ctx, "get")
 		}
-		s.sent = 0
+		s.locked(func() { s.sent = 0 })
 		time.Sleep(time.Minute)
-		if s.sent < 12 || s.sent > 35 {
-			t.Errorf("%d probes in a minute", s.sent)
-		}
-		s.err = nil
+		s.locked(func() {
+			if s.sent < 12 || s.sent > 35 {
+				t.Errorf("%d probes in a minute", s.sent)
+			}
+			s.err = nil
+		})
 		time.Sleep(DefaultMaxPause)
 		if err := s.command(ctx, "get"); err != nil {
 			t.Errorf("%v after it came back", err)
@@ -170,7 +190,7 @@ func TestProbesAreRareAndBringItBack(t *testing.T) {
 			t.Errorf("stats %+v", st)
 		}
 		// A slow answer to a probe is none.
-		s.took = time.Second
+		s.locked(func() { s.took = time.Second })
 		for range DefaultFailures {
 			_ = s.command(ctx, "get")
 		}
@@ -182,7 +202,7 @@ func TestProbesAreRareAndBringItBack(t *testing.T) {
 			t.Error("nothing was observed")
 		}
 		cancel()
-		time.Sleep(2 * s.took) // a probe may be under way
+		time.Sleep(2 * time.Second) // a probe may be under way
 	})
 }
 
