@@ -42,7 +42,7 @@ func (s *Service) judge(m *machine, r store.Result) found {
 	if r.Entry == nil {
 		return f
 	}
-	switch s.opts.Stamps.Check(coveredEntry(m.policy, r.Entry)) {
+	switch s.opts.Stamps.Check(fleet.CoveredBy(r.Entry, m.policy.Namespace)) {
 	case fleet.Refused:
 		f.Entry = nil
 	case fleet.SoftStale:
@@ -55,12 +55,6 @@ func (s *Service) judge(m *machine, r store.Result) found {
 		f.failing = s.backoff.Waiting(string(flight.VariantID(&m.key, r.Vary.Names, r.Vary.Select(m.req.Header))), now)
 	}
 	return f
-}
-
-func coveredEntry(p *cachepolicy.Policy, e *store.Entry) fleet.Covered {
-	return fleet.Covered{
-		Birth: e.Birth, URI: e.URI, Host: hostOf(e.URI), Policy: e.Policy, Namespace: p.Namespace, Tags: e.Tags,
-	}
 }
 
 // hostOf returns the authority of a URI as entries carry it.
