@@ -16,18 +16,14 @@ import (
 	"github.com/weirproxy/weir/extproc/wire"
 )
 
-// refresh starts a detached fetch for a key, unless somebody fetches it already
-// or it failed lately; it reports whether it did.
-func (s *Service) refresh(id flight.ID, j *job) bool {
+// tryRefresh wins the right to refresh a key, unless somebody fetches it already or
+// it failed lately.
+func (s *Service) tryRefresh(id flight.ID, j *job) (*flight.Lead, bool) {
 	now := time.Now()
 	if !s.backoff.Try(string(id), s.state(j.binding.Policy).budget, now) {
-		return false
+		return nil, false
 	}
-	lead, won := s.flights.TryLead(id, now)
-	if won {
-		s.startRefill(lead, j, nil, nil)
-	}
-	return won
+	return s.flights.TryLead(id, now)
 }
 
 // failed notes that the fetch of id failed: the next one has to wait.

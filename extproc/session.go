@@ -256,7 +256,7 @@ func (s *session) do(e *effect) error {
 	case opAdmit:
 		s.admit()
 	case opRefresh:
-		s.svc.refresh(e.id, s.ownJob())
+		s.refresh(e.id, s.ownJob())
 	case opLeave:
 		s.leave()
 	case opTimer:
@@ -344,7 +344,7 @@ func (s *session) ownJob() *job {
 // covers this request is none of ours.
 func (s *session) join(e *effect) {
 	j := s.ownJob()
-	if e.op == opJoinRefill && s.svc.refresh(e.id, j) {
+	if e.op == opJoinRefill && s.refresh(e.id, j) {
 		s.started = j.told
 		s.m.onRefill(refillStarted)
 	}
@@ -406,24 +406,49 @@ func (s *session) tryLead(e *effect) {
 	s.m.onTryLead(won, e.outcome, time.Now())
 }
 
-// filledMeanwhile looks into the store again after the lead was won. Between our
-// look-up and our joining, another flight may have stored its answer and ended:
-//
-//	us:   look-up: miss                          join: lead
-//	them:                commit   finish
-//
-// Without this the origin would be asked twice. Who joined us meanwhile gets the
-// stored answer too.
-func (s *session) filledMeanwhile() bool {
-	f := s.svc.lookup(s.stream.Context(), &s.m)
-	if f.Entry == nil || f.Entry == s.m.stored || f.soft || !isFresh(f.Entry, time.Now()) {
+// refresh starts a detached fetch for the request's key, unless somebody fetches it
+// already, it failed lately, or it was fetched meanwhile; it reports whether it did.
+func (s *session) refresh(id flight.ID, j *job) bool {
+	lead, won := s.svc.tryRefresh(id, j)
+	if !won {
 		return false
 	}
-	s.lead.Publish(f.Entry)
-	s.lead.Finish()
+	if f := s.svc.newer(s.stream.Context(), &s.m); f.Entry != nil {
+		lead.Serve(f.Entry)
+		return false
+	}
+	s.svc.startRefill(lead, j, nil, nil)
+	return true
+}
+
+// filledMeanwhile answers the request that was to lead from what was stored since
+// its look-up. Who joined it meanwhile gets that too.
+func (s *session) filledMeanwhile() bool {
+	f := s.svc.newer(s.stream.Context(), &s.m)
+	if f.Entry == nil {
+		return false
+	}
+	s.lead.Serve(f.Entry)
 	s.lead = nil
 	s.m.onLookup(f, time.Now())
 	return true
+}
+
+// newer looks into the store again after a lead was won, for an answer that a fetch
+// would not better. Between our look-up and our lead another flight may have stored
+// its answer and ended:
+//
+//	us:   look-up: miss or stale                 lead
+//	them:                        commit   finish
+//
+// Without this the origin would be asked twice. Every lead that follows a look-up
+// asks here before it fetches.
+func (s *Service) newer(ctx context.Context, m *machine) found {
+	f := s.lookup(ctx, m)
+	if f.Entry == nil || f.Entry == m.stored || f.soft || !isFresh(f.Entry, time.Now()) {
+		return found{}
+	}
+	return f
 }
 
 func isFresh(e *store.Entry, now time.Time) bool { return !e.ValidateAlways && e.Age(now) < e.Lifetime }

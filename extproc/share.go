@@ -100,8 +100,7 @@ func (s *session) found(e *store.Entry) bool {
 		s.m.stored, s.m.vary = kept, kept.Vary
 		return false
 	}
-	s.lead.Publish(kept)
-	s.lead.Finish()
+	s.lead.Serve(kept)
 	s.lead = nil
 	s.m.onLookup(s.svc.judge(&s.m, store.Result{Entry: kept, Vary: kept.Vary, Known: true}), now)
 	return true
@@ -206,8 +205,7 @@ func (s *Service) foundDetached(ctx context.Context, lead *flight.Lead, j *job, 
 		lead.Release(true, reasonNotShareable)
 	case isFresh(kept, now), j.stored == nil:
 		// Even if it was stale on arrival: it was fetched while they waited.
-		lead.Publish(kept)
-		lead.Finish()
+		lead.Serve(kept)
 	default:
 		j.stored = kept
 		return false
@@ -219,8 +217,7 @@ func (s *Service) foundDetached(ctx context.Context, lead *flight.Lead, j *job, 
 // varies tells those who wait which fields select the variant: they join again.
 func (s *Service) varies(lead *flight.Lead, v httpcache.Vary) {
 	e := &store.Entry{Vary: v, Body: store.WholeBody(nil)}
-	lead.Publish(e)
-	lead.Finish()
+	lead.Serve(e)
 }
 
 // adopt keeps in this process what the fleet had, as hits need it.

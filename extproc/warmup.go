@@ -121,6 +121,10 @@ func (s *Service) fetchWarm(ctx context.Context, m *machine, lead *flight.Lead) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.behind.ctx, cancel)()
+	if f := s.newer(ctx, m); f.Entry != nil {
+		lead.Serve(f.Entry)
+		return warm.Outcome{Result: warm.Skipped}
+	}
 	j := m.job().detached()
 	if s.unclaimed(lead, j) && !s.claimDetached(ctx, lead, j, nil) {
 		return warm.Outcome{Result: warm.Skipped} // another process fetches, or has fetched

@@ -76,6 +76,13 @@ func (f *Flight) publish(e *store.Entry) []*Waiter {
 	return f.takeWaiters()
 }
 
+// Serve ends the flight with an answer that was stored already, whole: there is
+// nothing to fetch.
+func (l *Lead) Serve(e *store.Entry) {
+	l.Publish(e)
+	l.Finish()
+}
+
 // Release sends all waiters to the origin at once: the answer cannot be shared.
 // With mark, a do-not-coalesce mark keeps the next burst from queueing. After
 // Publish it is Break.
