@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/weirproxy/weir/settings"
 )
 
 // parse reads the command line and the file it names. What comes back is not
@@ -27,7 +29,7 @@ func parse(args []string) (*Config, *command, []group, error) {
 	if cmd.help || cmd.version || cmd.configFile == "" {
 		return cfg, cmd, groups, nil
 	}
-	if err := readConfigFile(cmd.configFile, configurable(groups)); err != nil {
+	if err := settings.ReadFile(cmd.configFile, configurable(groups)); err != nil {
 		return nil, nil, nil, err
 	}
 	return cfg, cmd, groups, nil

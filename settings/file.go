@@ -1,4 +1,4 @@
-package serve
+package settings
 
 import (
 	"errors"
@@ -9,19 +9,19 @@ import (
 	"go.yaml.in/yaml/v3" //nolint:depguard // its nodes know their lines, which sigs.k8s.io/yaml's do not
 )
 
-// maxConfigBytes bounds the configuration file.
-const maxConfigBytes = 1 << 20
+// maxFileBytes bounds the configuration file.
+const maxFileBytes = 1 << 20
 
-// readConfigFile sets the flags that the YAML file at path names and that the
+// ReadFile sets the flags that the YAML file at path names and that the
 // command line did not set. It is a mapping of flag names to scalars. Every
 // fault is reported, with its line.
-func readConfigFile(path string, fs *pflag.FlagSet) error {
+func ReadFile(path string, fs *pflag.FlagSet) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
-	if len(data) > maxConfigBytes {
-		return fmt.Errorf("--config: %s is larger than %d bytes", path, maxConfigBytes)
+	if len(data) > maxFileBytes {
+		return fmt.Errorf("--config: %s is larger than %d bytes", path, maxFileBytes)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
