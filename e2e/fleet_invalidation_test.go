@@ -178,79 +178,100 @@ func fetch(client *http.Client, req *http.Request) (string, error) {
 }
 
 // duringFills: writers change content and invalidate it, by all roads, through all processes, while clients ask and
-// fills are under way. No client ever gets what was invalid when it asked.
+// fills are under way, until there were so many of both. No client ever gets what was invalid when it asked.
 func (f *fleet) duringFills() {
-	const keys, writers, readers, lasting = 64, 6, 12, 8 * time.Second
-	var content, confirmed [keys]atomic.Int64
-	var stale, reads, writes, uncertain atomic.Int64
-	path := func(k int) string { return fmt.Sprintf("/fills/%d", k) }
-	for k := range keys {
-		f.serve(path(k), func(_ int, r *http.Request) harness.Reply {
-			if r.Method == http.MethodPost {
-				return harness.Reply{Status: http.StatusNoContent}
-			}
-			reply := harness.Reply{
-				Body:   strconv.AppendInt(nil, content[k].Load(), 10), // read now, sent later
-				Delay:  time.Duration(rand.N(20)) * time.Millisecond,
-				Header: harness.Fields("Cache-Control", "max-age=600", "Surrogate-Key", fmt.Sprintf("k%d", k)),
-			}
-			return reply
-		})
+	want := int64(1000) // confirmed invalidations, and requests at the origin
+	if full() {
+		want = 10_000
 	}
-	end := time.Now().Add(lasting)
+	c := &churn{fleet: f}
+	for k := range c.keys {
+		f.serve(c.keys[k].path(k), c.answer(k))
+	}
 	var wg sync.WaitGroup
-	for w := range writers {
-		wg.Go(func() {
-			client := &http.Client{}
-			defer client.CloseIdleConnections()
-			for n := w; time.Now().Before(end); n += writers {
-				k, r := n%keys, f.replicas[rand.N(len(f.replicas))]
-				version := content[k].Add(1)
-				sure, err := f.invalidateOne(client, r, path(k), fmt.Sprintf("k%d", k), n)
-				switch {
-				case err != nil:
-					f.t.Errorf("invalidate: %v", err)
-					return
-				case !sure:
-					uncertain.Add(1)
-					continue
-				}
-				writes.Add(1)
-				for have := confirmed[k].Load(); have < version; have = confirmed[k].Load() {
-					confirmed[k].CompareAndSwap(have, version)
-				}
-			}
-		})
+	done := func() bool { return c.writes.Load() >= want && c.fetches.Load() >= want || f.t.Failed() }
+	for w := range churnWriters {
+		wg.Go(func() { c.write(w, done) })
 	}
-	for i := range readers {
-		wg.Go(func() {
-			client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-			defer client.CloseIdleConnections()
-			r := f.replicas[i%len(f.replicas)]
-			for time.Now().Before(end) {
-				k := rand.N(keys)
-				least := confirmed[k].Load()
-				body, err := fetch(client, r.get(path(k)))
-				got, errNumber := strconv.ParseInt(body, 10, 64)
-				if err != nil || errNumber != nil {
-					f.t.Errorf("replica %s: %q, %v", r.name, body, err)
-					return
-				}
-				reads.Add(1)
-				if got < least {
-					stale.Add(1)
-					f.t.Errorf("replica %s, key %d: version %d after %d was confirmed", r.name, k, got, least)
-				}
-			}
-		})
+	for i := range churnReaders {
+		wg.Go(func() { c.read(f.replicas[i%len(f.replicas)], done) })
 	}
 	wg.Wait()
-	fetches := 0
-	for k := range keys {
-		fetches += f.origin.Count(path(k))
-	}
 	f.t.Logf("%d reads, %d requests at the origin, %d confirmed invalidations, %d not confirmed in time, %d stale",
-		reads.Load(), fetches, writes.Load(), uncertain.Load(), stale.Load())
+		c.reads.Load(), c.fetches.Load(), c.writes.Load(), c.uncertain.Load(), c.stale.Load())
+}
+
+const churnWriters, churnReaders = 6, 12
+
+// churn is content that changes and is invalidated all the time.
+type churn struct {
+	*fleet
+	keys                                     [64]churnKey
+	reads, fetches, writes, uncertain, stale atomic.Int64
+}
+
+// churnKey is one page: its newest version, and the newest whose invalidation was confirmed.
+type churnKey struct {
+	content, confirmed atomic.Int64
+}
+
+func (*churnKey) path(k int) string { return fmt.Sprintf("/fills/%d", k) }
+
+// answer says the version there is when the request comes, and some time later.
+func (c *churn) answer(k int) func(int, *http.Request) harness.Reply {
+	return func(int, *http.Request) harness.Reply {
+		c.fetches.Add(1)
+		return harness.Reply{
+			Body:   strconv.AppendInt(nil, c.keys[k].content.Load(), 10), // read now, sent later
+			Delay:  time.Duration(rand.N(20)) * time.Millisecond,
+			Header: harness.Fields("Cache-Control", "max-age=600", "Surrogate-Key", fmt.Sprintf("k%d", k)),
+		}
+	}
+}
+
+// write changes pages and invalidates them.
+func (c *churn) write(first int, done func() bool) {
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	for n := first; !done(); n += churnWriters {
+		k, r := n%len(c.keys), c.replicas[rand.N(len(c.replicas))]
+		key := &c.keys[k]
+		version := key.content.Add(1)
+		sure, err := c.invalidateOne(client, r, key.path(k), fmt.Sprintf("k%d", k), n)
+		switch {
+		case err != nil:
+			c.t.Errorf("invalidate: %v", err)
+			return
+		case !sure:
+			c.uncertain.Add(1)
+			continue
+		}
+		c.writes.Add(1)
+		for have := key.confirmed.Load(); have < version; have = key.confirmed.Load() {
+			key.confirmed.CompareAndSwap(have, version)
+		}
+	}
+}
+
+// read asks one replica for pages.
+func (c *churn) read(r *replica, done func() bool) {
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	for !done() {
+		k := rand.N(len(c.keys))
+		least := c.keys[k].confirmed.Load()
+		body, err := fetch(client, r.get(c.keys[k].path(k)))
+		got, errNumber := strconv.ParseInt(body, 10, 64)
+		if err != nil || errNumber != nil {
+			c.t.Errorf("replica %s: %q, %v", r.name, body, err)
+			return
+		}
+		c.reads.Add(1)
+		if got < least {
+			c.stale.Add(1)
+			c.t.Errorf("replica %s, key %d: version %d after %d was confirmed", r.name, k, got, least)
+		}
+	}
 }
 
 // invalidateOne invalidates a path by one of several roads, and reports whether all replicas have confirmed it.
