@@ -5,9 +5,11 @@ package feed
 // are in one message.
 type Report struct {
 	// Replica names it (the pod's name); Version is the release it runs. In the
-	// first message only.
+	// first message only. Started tells a process from the one of the same name before
+	// it: when it began, in Unix nanoseconds.
 	Replica string `json:"replica,omitempty"`
 	Version string `json:"version,omitempty"`
+	Started int64  `json:"started,omitempty"`
 	// Running are resources by name and the version (of xDS) that the replica runs
 	// them in; an empty version: no longer.
 	Running map[string]string `json:"running,omitempty"`
@@ -23,8 +25,11 @@ type Report struct {
 	Result *Result `json:"result,omitempty"`
 }
 
-// MaxReported bounds the resources in one Report.
-const MaxReported = 2000
+// Bounds of a Report.
+const (
+	MaxReported   = 2000 // resources in one, and policies with traffic
+	MaxErrorBytes = 1024 // of the text of one Rejection
+)
 
 // Rejection is a resource that a replica refused.
 type Rejection struct {

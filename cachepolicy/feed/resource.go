@@ -28,7 +28,9 @@ type Route struct {
 type Rule struct {
 	// Policies are the names (namespace/name) of the policies in force on the rule,
 	// the least specific first: they are merged in this order (Gateway, Gateway
-	// listener, route, rule). The last one names the merged policy. Never empty.
+	// listener, route, rule). The last one names the merged policy. Empty: none is in
+	// force; such a rule is only there so that by Hosts and Matches no other rule takes
+	// its requests.
 	Policies []string `json:"policies"`
 	// Scope is the first part of every cache key made under the rule: namespace and
 	// name of the route and a hash of the rule's matches. It is the identity of the
@@ -36,7 +38,7 @@ type Rule struct {
 	// or a policy is renamed.
 	Scope string `json:"scope"`
 	// EnvoyRoutes are the names that Envoy may give the rule's routes
-	// (xds.route_name). One that ends in "*" stands for all names with that prefix.
+	// (xds.route_name). One that ends in "/*" stands for all names with that prefix.
 	EnvoyRoutes []string `json:"envoyRoutes,omitempty"`
 	// Hosts and Matches are the rule's own, for requests that say neither policy nor
 	// route: all pairs are compared by the order of the Gateway API. No hosts: every
