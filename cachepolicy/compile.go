@@ -36,6 +36,8 @@ func Compile(namespace, name string, spec *v1alpha1.CachePolicySpec) (*Policy, e
 		Storage:                compileStorage(deref(spec.Storage)),
 		Tags:                   Tags{ResponseHeader: strings.ToLower(string(or(deref(spec.Tags).ResponseHeader, "")))},
 		HonorRequestDirectives: or(spec.RequestDirectives, "") == "Honor",
+		ServerAuthorization: ServerAuthorization(or(deref(spec.Mesh).ServerAuthorization,
+			v1alpha1.ServerAuthorization(ServerAuthorizationRequire))),
 	}
 	if errs := contradictions(&p.TTL); len(errs) > 0 {
 		return nil, errs

@@ -29,6 +29,7 @@ func defaults() *cachepolicy.Policy {
 		Key: cachepolicy.KeyRules{Query: cachepolicy.QueryRules{Mode: cachepolicy.QueryExclude}},
 		Storage: cachepolicy.Storage{MaxObjectSize: 1 << 20, MaxVariants: 16, SetCookie: cachepolicy.SetCookieRefuse,
 			RequestCookies: cachepolicy.RequestCookiesBypass},
+		ServerAuthorization: cachepolicy.ServerAuthorizationRequire,
 	}
 }
 
@@ -58,7 +59,8 @@ func TestCompileEveryField(t *testing.T) {
 		originLimits: {maxConcurrentFetches: 6, maxQueue: 7, onOverflow: Unavailable},
 		key: {query: {mode: Include, names: [{type: Prefix, value: b}, {value: a}]}, headers: [X-B, X-A], cookies: [d, c]},
 		storage: {maxObjectSize: 64Ki, maxVariants: 8, setCookie: Strip, requestCookies: Ignore, sharing: Replica},
-		tags: {responseHeader: Surrogate-Key}, requestDirectives: Honor}`)
+		tags: {responseHeader: Surrogate-Key}, requestDirectives: Honor,
+		mesh: {serverAuthorization: SkipOnHit}}`)
 	want := &cachepolicy.Policy{
 		Namespace: "shop", Name: "catalog", Mode: cachepolicy.ModeShadow,
 		TTL: cachepolicy.TTL{Default: time.Minute, HasDefault: true, Min: time.Second, Max: time.Hour,
@@ -81,6 +83,7 @@ func TestCompileEveryField(t *testing.T) {
 			RequestCookies: cachepolicy.RequestCookiesIgnore, ReplicaOnly: true},
 		Tags:                   cachepolicy.Tags{ResponseHeader: "surrogate-key"},
 		HonorRequestDirectives: true,
+		ServerAuthorization:    cachepolicy.ServerAuthorizationSkipOnHit,
 	}
 	if diff := cmp.Diff(want, got, ignoreHash()); diff != "" {
 		t.Errorf("compiled (-want +got):\n%s", diff)

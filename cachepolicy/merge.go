@@ -57,6 +57,7 @@ func mergeSpec(dst, src *v1alpha1.CachePolicySpec) {
 	block(&dst.Storage, src.Storage, mergeStorage)
 	block(&dst.Tags, src.Tags, mergeTags)
 	set(&dst.RequestDirectives, src.RequestDirectives)
+	block(&dst.Mesh, src.Mesh, mergeMesh)
 }
 
 func mergeTTL(dst, src *v1alpha1.TTL) {
@@ -113,4 +114,8 @@ func mergeStorage(dst, src *v1alpha1.Storage) {
 
 func mergeTags(dst, src *v1alpha1.Tags) {
 	set(&dst.ResponseHeader, src.ResponseHeader)
+}
+
+func mergeMesh(dst, src *v1alpha1.Mesh) {
+	set(&dst.ServerAuthorization, src.ServerAuthorization)
 }

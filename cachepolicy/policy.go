@@ -41,6 +41,10 @@ type Policy struct {
 	Tags            Tags
 	// HonorRequestDirectives is requestDirectives: Honor.
 	HonorRequestDirectives bool
+	// ServerAuthorization is mesh.serverAuthorization: whether routes between the
+	// workloads of a mesh are cached. The controller decides by it; where the data
+	// plane is asked, it has been decided.
+	ServerAuthorization ServerAuthorization
 }
 
 // String returns namespace/name.
@@ -151,3 +155,13 @@ type Storage struct {
 type Tags struct {
 	ResponseHeader string // lower case
 }
+
+// ServerAuthorization says what becomes of the authorization on the server's side
+// of a mesh.
+type ServerAuthorization string
+
+// The values of mesh.serverAuthorization.
+const (
+	ServerAuthorizationRequire   ServerAuthorization = "Require"   // nothing is cached in a mesh
+	ServerAuthorizationSkipOnHit ServerAuthorization = "SkipOnHit" // a hit does not come there
+)

@@ -11,11 +11,16 @@ import (
 func Unsupported(spec *v1alpha1.CachePolicySpec) []FieldError {
 	var errs []FieldError
 	for i := range spec.TargetRefs {
-		if ref := &spec.TargetRefs[i]; ref.Kind == KindHTTPRoute || ref.Kind == KindGateway {
+		switch ref := &spec.TargetRefs[i]; ref.Kind {
+		case KindHTTPRoute, KindGateway, KindVirtualService:
 			errs = append(errs, FieldError{"spec.targetRefs[" + strconv.Itoa(i) + "].kind", strconv.Quote(string(ref.Kind)) +
 				": needs weir-controller; a policy from a file can only target an EnvoyRoute (group " +
 				v1alpha1.GroupName + ")"})
 		}
+	}
+	if spec.Mesh != nil {
+		errs = append(errs, FieldError{"spec.mesh",
+			"needs weir-controller; a policy from a file applies wherever the filter was put"})
 	}
 	return errs
 }

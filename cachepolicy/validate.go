@@ -35,6 +35,10 @@ func Validate(spec *v1alpha1.CachePolicySpec) []FieldError {
 		v.header("spec.tags.responseHeader", string(*spec.Tags.ResponseHeader), reservedTagHeader)
 	}
 	enum(v, "spec.requestDirectives", spec.RequestDirectives, "Ignore", "Honor")
+	if spec.Mesh != nil {
+		enum(v, "spec.mesh.serverAuthorization", spec.Mesh.ServerAuthorization,
+			ServerAuthorizationRequire, ServerAuthorizationSkipOnHit)
+	}
 	return v.errs
 }
 

@@ -11,10 +11,12 @@ import (
 
 // The targets a policy may have.
 const (
-	GatewayGroup   = "gateway.networking.k8s.io"
-	KindHTTPRoute  = "HTTPRoute"
-	KindGateway    = "Gateway"
-	KindEnvoyRoute = "EnvoyRoute" // group weir.dev; the name is that of a route in Envoy's configuration
+	GatewayGroup       = "gateway.networking.k8s.io"
+	KindHTTPRoute      = "HTTPRoute"
+	KindGateway        = "Gateway"
+	IstioGroup         = "networking.istio.io"
+	KindVirtualService = "VirtualService"
+	KindEnvoyRoute     = "EnvoyRoute" // group weir.dev; the name is that of a route in Envoy's configuration
 )
 
 func (v *validator) targetRefs(refs []gatewayv1.LocalPolicyTargetReferenceWithSectionName) {
@@ -42,6 +44,10 @@ func (v *validator) targetRef(path string, ref *gatewayv1.LocalPolicyTargetRefer
 		if group != GatewayGroup {
 			v.add(path+".group", "%s: must be %s for kind %s", quote(group), GatewayGroup, kind)
 		}
+	case KindVirtualService:
+		if group != IstioGroup {
+			v.add(path+".group", "%s: must be %s for kind %s", quote(group), IstioGroup, kind)
+		}
 	case KindEnvoyRoute:
 		if group != v1alpha1.GroupName {
 			v.add(path+".group", "%s: must be %s for kind %s", quote(group), v1alpha1.GroupName, kind)
@@ -51,7 +57,8 @@ func (v *validator) targetRef(path string, ref *gatewayv1.LocalPolicyTargetRefer
 				quote(string(*ref.SectionName)))
 		}
 	default:
-		v.add(path+".kind", "%s: must be one of %s, %s, %s", quote(kind), KindHTTPRoute, KindGateway, KindEnvoyRoute)
+		v.add(path+".kind", "%s: must be one of %s, %s, %s, %s", quote(kind),
+			KindHTTPRoute, KindGateway, KindVirtualService, KindEnvoyRoute)
 	}
 	switch name := string(ref.Name); {
 	case name == "":

@@ -91,13 +91,17 @@ func TestUnsupported(t *testing.T) {
 	t.Parallel()
 	s := spec(t, `{targetRefs: [{group: weir.dev, kind: EnvoyRoute, name: a},
 		{group: gateway.networking.k8s.io, kind: Gateway, name: b},
-		{group: gateway.networking.k8s.io, kind: HTTPRoute, name: c}]}`)
+		{group: gateway.networking.k8s.io, kind: HTTPRoute, name: c},
+		{group: networking.istio.io, kind: VirtualService, name: d}],
+		mesh: {serverAuthorization: SkipOnHit}}`)
 	var got []string
 	for _, e := range cachepolicy.Unsupported(s) {
 		got = append(got, e.Error())
 	}
 	const reason = `: needs weir-controller; a policy from a file can only target an EnvoyRoute (group weir.dev)`
-	want := []string{`spec.targetRefs[1].kind: "Gateway"` + reason, `spec.targetRefs[2].kind: "HTTPRoute"` + reason}
+	want := []string{`spec.targetRefs[1].kind: "Gateway"` + reason, `spec.targetRefs[2].kind: "HTTPRoute"` + reason,
+		`spec.targetRefs[3].kind: "VirtualService"` + reason,
+		`spec.mesh: needs weir-controller; a policy from a file applies wherever the filter was put`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}

@@ -56,16 +56,18 @@ type CachePolicyList struct {
 // inherited from a less specific policy; what no policy sets takes the default
 // named at the field.
 type CachePolicySpec struct {
-	// targetRefs are the HTTPRoutes and Gateways the policy applies to, in its
-	// own namespace. With --policy-dir only the kind EnvoyRoute of the group
-	// weir.dev is known; its name is the name of a route in Envoy's route
+	// targetRefs are the HTTPRoutes, Gateways and VirtualServices (of Istio) the
+	// policy applies to, in its own namespace. The sectionName is a rule's, a
+	// listener's or a route's name. With --policy-dir only the kind EnvoyRoute of
+	// the group weir.dev is known; its name is the name of a route in Envoy's route
 	// configuration, and it takes no sectionName.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="targetRefs must not repeat a target"
-	// +kubebuilder:validation:items:XValidation:rule="self.kind in ['HTTPRoute', 'Gateway', 'EnvoyRoute']",message="kind must be one of HTTPRoute, Gateway, EnvoyRoute",fieldPath=".kind"
+	// +kubebuilder:validation:items:XValidation:rule="self.kind in ['HTTPRoute', 'Gateway', 'VirtualService', 'EnvoyRoute']",message="kind must be one of HTTPRoute, Gateway, VirtualService, EnvoyRoute",fieldPath=".kind"
 	// +kubebuilder:validation:items:XValidation:rule="!(self.kind in ['HTTPRoute', 'Gateway']) || self.group == 'gateway.networking.k8s.io'",message="group must be gateway.networking.k8s.io for the kinds HTTPRoute and Gateway",fieldPath=".group"
+	// +kubebuilder:validation:items:XValidation:rule="self.kind != 'VirtualService' || self.group == 'networking.istio.io'",message="group must be networking.istio.io for the kind VirtualService",fieldPath=".group"
 	// +kubebuilder:validation:items:XValidation:rule="self.kind != 'EnvoyRoute' || self.group == 'weir.dev'",message="group must be weir.dev for the kind EnvoyRoute",fieldPath=".group"
 	// +kubebuilder:validation:items:XValidation:rule="self.kind != 'EnvoyRoute' || !has(self.sectionName)",message="sectionName must not be set, an EnvoyRoute has no sections",fieldPath=".sectionName"
 	TargetRefs []gatewayv1.LocalPolicyTargetReferenceWithSectionName `json:"targetRefs,omitempty"`
@@ -127,4 +129,9 @@ type CachePolicySpec struct {
 	// (the default) or Honor.
 	// +optional
 	RequestDirectives *RequestDirectives `json:"requestDirectives,omitempty"`
+
+	// mesh says what holds where routes are between the workloads of a mesh: an
+	// HTTPRoute with a Service as parent, a VirtualService without a gateway.
+	// +optional
+	Mesh *Mesh `json:"mesh,omitempty"`
 }

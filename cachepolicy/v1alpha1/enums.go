@@ -51,3 +51,7 @@ type Sharing string
 // RequestDirectives says whether Cache-Control of requests counts.
 // +kubebuilder:validation:Enum=Ignore;Honor
 type RequestDirectives string
+
+// ServerAuthorization says what becomes of the authorization on the server's side of a mesh.
+// +kubebuilder:validation:Enum=Require;SkipOnHit
+type ServerAuthorization string

@@ -141,6 +141,18 @@ type Storage struct {
 	Sharing *Sharing `json:"sharing,omitempty"`
 }
 
+// Mesh says what holds where routes are between the workloads of a mesh.
+type Mesh struct {
+	// serverAuthorization is Require (the default) or SkipOnHit. In a mesh the
+	// caller's sidecar asks the cache, so that a hit never comes to the server's
+	// side: authorization that is asked for there (an AuthorizationPolicy on the
+	// server) is not asked for on a hit, and what one caller was allowed to fetch is
+	// answered to all callers of the route. With Require such routes are not cached;
+	// SkipOnHit says that this is understood and wanted.
+	// +optional
+	ServerAuthorization *ServerAuthorization `json:"serverAuthorization,omitempty"`
+}
+
 // Tags names answers, so that they can be invalidated together.
 type Tags struct {
 	// responseHeader is the response header field that lists an answer's tags,
