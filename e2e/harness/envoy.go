@@ -190,6 +190,9 @@ func (e *Envoy) weirEndpoints() map[string]bool {
 // Stop ends Envoy. The test's end does the same.
 func (e *Envoy) Stop() { e.process.stop(stopGrace) }
 
+// PID is the ID of Envoy's process.
+func (e *Envoy) PID() int { return e.process.cmd.Process.Pid }
+
 // ResidentBytes is the memory Envoy's process holds.
 func (e *Envoy) ResidentBytes() uint64 {
 	e.tb.Helper()

@@ -6,8 +6,8 @@ import (
 )
 
 // StartProgram starts a program that is neither Envoy nor weir and waits until it listens on address (host:port). Its
-// output is shown when the test fails.
-func StartProgram(tb TB, name string, cmd *exec.Cmd, address string) {
+// output is shown when the test fails. It returns the process's ID.
+func StartProgram(tb TB, name string, cmd *exec.Cmd, address string) (pid int) {
 	tb.Helper()
 	p := startProcess(tb, name, cmd, nil)
 	Eventually(tb, startLimit, name+" listens on "+address, func() bool {
@@ -21,4 +21,5 @@ func StartProgram(tb TB, name string, cmd *exec.Cmd, address string) {
 		_ = conn.Close() // nothing was sent
 		return true
 	})
+	return cmd.Process.Pid
 }

@@ -154,6 +154,9 @@ func (w *Weir) Running() bool { return w.process.running() }
 // Output is the newest part of what weir printed, about a MiB.
 func (w *Weir) Output() string { return w.process.output.String() }
 
+// PID is the ID of weir's process.
+func (w *Weir) PID() int { return w.process.cmd.Process.Pid }
+
 // ResidentBytes is the memory weir's process holds.
 func (w *Weir) ResidentBytes() uint64 {
 	w.tb.Helper()

@@ -1,0 +1,35 @@
+// Command bench runs e2e/bench.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/weirproxy/weir/e2e/bench"
+	"github.com/weirproxy/weir/e2e/harness"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	quick := flag.Bool("quick", false, "")
+	flag.Parse()
+	scale := bench.Full()
+	if *quick {
+		scale = bench.Quick()
+	}
+	var report bench.Report
+	err := harness.Run(ctx, os.Stderr, func(tb harness.TB) { report = bench.Run(tb, scale, time.Now()) })
+	for _, r := range report.Rows {
+		fmt.Printf("%+v\n", r)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
