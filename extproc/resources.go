@@ -3,6 +3,7 @@ package extproc
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,8 @@ const maxRetired = 256
 // back to what is still stored, those of the policies before. The zero value is
 // ready. Safe for concurrent use.
 type resources struct {
-	learned atomic.Pointer[cachepolicy.Set] // the set that inUse is of
+	learned  atomic.Pointer[cachepolicy.Set] // the set that inUse is of
+	learning sync.Mutex
 
 	mu      sync.RWMutex
 	inUse   map[queryRulesID]*cachepolicy.QueryRules
@@ -46,42 +48,65 @@ type retiredRules struct {
 	rules *cachepolicy.QueryRules
 }
 
-// learn takes note of a set before anything is stored by it. forget is called for
-// the namespace of rules that are over the bound: nothing stored by them may be
-// served any more.
-func (r *resources) learn(set *cachepolicy.Set, forget func(namespace string)) {
+// learn takes note of a set before anything is stored or read by it. With other
+// rules than before, forget is called for the namespace of rules that are over the
+// bound: nothing stored by them may be served any more; and then changed.
+func (r *resources) learn(set *cachepolicy.Set, forget func(namespace string), changed func()) {
 	if set == nil || r.learned.Load() == set {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.learning.Lock()
+	defer r.learning.Unlock()
+	forgotten, different := r.replace(set)
+	for _, namespace := range forgotten {
+		forget(namespace)
+	}
+	if different {
+		changed()
+	}
+	r.learned.Store(set)
+}
+
+// replace puts the rules of a set in use. It returns the namespaces of those that
+// are remembered no longer, and whether there are others than before.
+func (r *resources) replace(set *cachepolicy.Set) (forgotten []string, different bool) {
 	inUse := make(map[queryRulesID]*cachepolicy.QueryRules)
 	for b := range set.Bindings() {
 		q := &b.Policy.Key.Query
 		inUse[queryRulesID{b.Policy.Namespace, q.String()}] = q
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range inUse {
+		different = different || r.inUse[id] == nil
 	}
 	for id, q := range r.inUse {
 		r.retired = append(r.retired, retiredRules{id, q})
 	}
 	r.retired = slices.DeleteFunc(r.retired, func(old retiredRules) bool { return inUse[old.id] != nil })
 	for ; len(r.retired) > maxRetired; r.retired = r.retired[1:] {
-		forget(r.retired[0].id.namespace)
+		forgotten = append(forgotten, r.retired[0].id.namespace)
 	}
 	r.inUse = inUse
-	r.learned.Store(set)
+	return forgotten, different
 }
 
 // forms returns each form in which a policy of the namespace, or, if that is empty,
-// of any, may know the target.
-func (r *resources) forms(namespace string, t httpcache.Target) []string {
+// of any, may know a URI.
+func (r *resources) forms(namespace, uri string) []string {
+	_, rest, ok := strings.Cut(uri, "://")
+	slash := strings.IndexByte(rest, '/')
+	if !ok || slash < 0 {
+		return nil // a digest, or such as OPTIONS * has
+	}
+	path := rest[slash:]
+	origin := uri[:len(uri)-len(path)]
+	forms := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	forms := make(map[string]bool)
 	note := func(id queryRulesID, q *cachepolicy.QueryRules) {
 		if namespace == "" || namespace == id.namespace {
-			known := t
-			known.Path = q.Target(t.Path)
-			forms[known.String()] = true
+			forms[origin+q.Target(path)] = true
 		}
 	}
 	for id, q := range r.inUse {
@@ -89,9 +114,6 @@ func (r *resources) forms(namespace string, t httpcache.Target) []string {
 	}
 	for _, old := range r.retired {
 		note(old.id, old.rules)
-	}
-	if len(forms) == 0 {
-		forms[t.String()] = true
 	}
 	return slices.Sorted(maps.Keys(forms))
 }
@@ -101,6 +123,6 @@ func (s *Service) policies() *cachepolicy.Set {
 	set := s.opts.Policies()
 	s.resources.learn(set, func(namespace string) {
 		s.opts.Stamps.Add(fleet.ByNamespace, namespace, namespace, fleet.Hard, time.Now())
-	})
+	}, func() { s.opts.Stamps.Forms(s.resources.forms) })
 	return set
 }

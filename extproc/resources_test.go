@@ -8,7 +8,6 @@ import (
 
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
-	"github.com/weirproxy/weir/extproc/httpcache"
 )
 
 // setOf makes a set of one policy in each namespace, which leaves the named query parameter out of its keys.
@@ -35,7 +34,7 @@ func setOf(t *testing.T, excluded map[string]string) *cachepolicy.Set {
 
 // formsOf are the URIs that an invalidation of the path stamps.
 func (r *resources) formsOf(namespace, path string) []string {
-	return r.forms(namespace, httpcache.Target{Scheme: "https", Authority: "a.test", Path: path})
+	return r.forms(namespace, "https://a.test"+path)
 }
 
 // TestResources: a URL is stamped in each form that anything stored may be known by, and in no other.
@@ -49,18 +48,26 @@ func TestResources(t *testing.T) {
 			t.Errorf("%s in %q (-want +got):\n%s", path, namespace, diff)
 		}
 	}
-	want("shop", "/p?x=1&y=2", "https://a.test/p?x=1&y=2") // no policy: as it is
-
-	r.learn(setOf(t, map[string]string{"shop": "x", "blog": ""}), noForget)
+	want("shop", "/p?x=1&y=2") // no policy: only as it is
+	changes := 0
+	changed := func() { changes++ }
+	both := setOf(t, map[string]string{"shop": "x", "blog": ""})
+	r.learn(both, noForget, changed)
+	r.learn(both, noForget, changed)
+	r.learn(setOf(t, map[string]string{"shop": "x"}), noForget, changed)
+	if changes != 1 {
+		t.Errorf("the rules changed %d times, want once", changes)
+	}
+	r.learn(both, noForget, changed)
 	want("shop", "/p?x=1&y=2", "https://a.test/p?y=2")
 	want("shop", "/p?y=2", "https://a.test/p?y=2")
 	want("blog", "/p?x=1&y=2", "https://a.test/p?x=1&y=2")
 	want("", "/p?x=1&y=2", "https://a.test/p?x=1&y=2", "https://a.test/p?y=2")
 
 	// The policy of shop changes. What was stored before is there if it changes back.
-	r.learn(setOf(t, map[string]string{"shop": "y", "blog": ""}), noForget)
+	r.learn(setOf(t, map[string]string{"shop": "y", "blog": ""}), noForget, changed)
 	want("shop", "/p?x=1&y=2", "https://a.test/p?x=1", "https://a.test/p?y=2")
-	r.learn(setOf(t, map[string]string{"blog": ""}), noForget)
+	r.learn(setOf(t, map[string]string{"blog": ""}), noForget, changed)
 	want("shop", "/p?x=1&y=2", "https://a.test/p?x=1", "https://a.test/p?y=2")
 	want("blog", "/p?x=1&y=2", "https://a.test/p?x=1&y=2")
 }
@@ -72,7 +79,7 @@ func TestResourcesAreBounded(t *testing.T) {
 	var forgotten []string
 	for i := range maxRetired + 3 {
 		r.learn(setOf(t, map[string]string{"shop": fmt.Sprintf("p%d", i)}),
-			func(namespace string) { forgotten = append(forgotten, namespace) })
+			func(namespace string) { forgotten = append(forgotten, namespace) }, func() {})
 	}
 	if diff := cmp.Diff([]string{"shop", "shop"}, forgotten); diff != "" {
 		t.Errorf("forgotten (-want +got):\n%s", diff)

@@ -28,6 +28,7 @@ func (f *Fleet) Stamp(ctx context.Context, list ...Invalidation) (uint64, error)
 	if len(list) == 0 {
 		return 0, nil
 	}
+	list = f.stamps.spellOut(list)
 	history, applied := f.knows()
 	args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, pageSize}
 	for i := range list {

@@ -29,9 +29,9 @@ func Shared(birth uint64) uint64 { return birth &^ localMask }
 // forward. Where there is no room left, until the next position of the fleet, the
 // stamp stays above what fetches carry as their birth: what it covers cannot be
 // cached meanwhile. The caller holds mu.
-func (s *Stamps) addLocal(n name, mode Mode) uint64 {
+func (s *Stamps) addLocal(kind Kind, namespace, value string, mode Mode) uint64 {
 	at := max(s.position.Load(), Shared(s.seen.Load())) + 1
-	s.put(n, mode, at)
+	s.put(kind, namespace, value, mode, at)
 	if !s.fleet || at&localMask != 0 {
 		s.position.Store(at)
 	}
@@ -65,7 +65,7 @@ func (s *Stamps) Apply(stamps []Stamp, upTo uint64, now time.Time) {
 	s.fleet = true
 	for i := range stamps {
 		p := &stamps[i]
-		s.put(nameOf(p.Kind, p.Namespace, p.Value), p.Mode, local(p.Position))
+		s.put(p.Kind, p.Namespace, p.Value, p.Mode, local(p.Position))
 		s.added = now
 	}
 	raise(&s.newest, local(upTo))

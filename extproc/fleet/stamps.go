@@ -61,11 +61,13 @@ type Stamps struct {
 	folded uint64
 	added  time.Time
 	fleet  bool // positions are the fleet's
+	forms  func(namespace, uri string) []string
 }
 
 type stamp struct {
 	name
-	at [2]uint64 // newest position by Mode
+	at     [2]uint64 // newest position by Mode
+	stated bool      // it was invalidated by this name, which is not only a form of another
 }
 
 // NewStamps returns an empty set of at most limit stamps; 0 means
@@ -96,11 +98,11 @@ func (s *Stamps) Add(kind Kind, namespace, value string, mode Mode, now time.Tim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.added = now
-	return s.addLocal(nameOf(kind, namespace, value), mode)
+	return s.addLocal(kind, namespace, value, mode)
 }
 
-// put stamps one name. The caller holds mu.
-func (s *Stamps) put(n name, mode Mode, at uint64) {
+// putOne stamps one name. The caller holds mu.
+func (s *Stamps) putOne(n name, mode Mode, at uint64) *stamp {
 	e, ok := s.byName[n]
 	if ok {
 		s.order.MoveToBack(e)
@@ -108,14 +110,15 @@ func (s *Stamps) put(n name, mode Mode, at uint64) {
 		e = s.order.PushBack(&stamp{name: n})
 		s.byName[n] = e
 	}
-	old := &e.Value.(*stamp).at[mode]
-	*old = max(*old, at)
+	st := e.Value.(*stamp)
+	st.at[mode] = max(st.at[mode], at)
 	if s.order.Len() > s.limit {
 		s.fold()
 	}
 	raise(s.slot(n.kind, n.value), at)
 	raise(&s.latest[n.kind], at)
 	raise(&s.newest, at)
+	return st
 }
 
 // raise stores v unless what is stored is greater. One writer at a time.

@@ -18,7 +18,7 @@ import (
 // Invalidate implements [admin.Backend].
 func (b *backend) Invalidate(ctx context.Context, r admin.InvalidateRequest) (admin.InvalidateResult, error) {
 	result := admin.InvalidateResult{InvalidateRequest: r}
-	list, receipt, err := b.invalidate(ctx, &r)
+	i, receipt, err := b.invalidate(ctx, &r)
 	if _, refused := errors.AsType[*admin.Error](err); refused {
 		return result, err
 	}
@@ -27,7 +27,7 @@ func (b *backend) Invalidate(ctx context.Context, r admin.InvalidateRequest) (ad
 	result.TookSeconds = receipt.Took.Seconds()
 	result.Certain = b.fleet != nil && err == nil && receipt.Confirmed == receipt.Replicas
 	result.Covers = covers(b.fleet != nil, &result)
-	m := b.match(list, &r)
+	m := b.match(&i, &r)
 	result.Matched, result.MatchedAtLeast = m.named, m.partly
 	result.Warnings = append(b.fleetWarnings(&result, err), b.nameWarnings(&r, m)...)
 	return result, nil
@@ -36,21 +36,21 @@ func (b *backend) Invalidate(ctx context.Context, r admin.InvalidateRequest) (ad
 // invalidate carries the request out.
 func (b *backend) invalidate(
 	ctx context.Context, r *admin.InvalidateRequest,
-) ([]fleet.Invalidation, fleet.Receipt, error) {
+) (fleet.Invalidation, fleet.Receipt, error) {
 	kind, ok := fleet.ParseKind(r.By)
 	mode, okMode := fleet.ParseMode(r.Mode)
 	if !ok || !okMode {
-		return nil, fleet.Receipt{}, admin.BadRequest("", "by %q, mode %q", r.By, r.Mode)
+		return fleet.Invalidation{}, fleet.Receipt{}, admin.BadRequest("", "by %q, mode %q", r.By, r.Mode)
 	}
 	i := fleet.Invalidation{Kind: kind, Namespace: r.Namespace, Value: r.Value, Mode: mode}
 	switch kind {
 	case fleet.ByURL:
 		u, err := url.Parse(r.Value)
 		if err != nil {
-			return nil, fleet.Receipt{}, admin.BadRequest("", "%s", err)
+			return fleet.Invalidation{}, fleet.Receipt{}, admin.BadRequest("", "%s", err)
 		}
 		req := admin.RequestOf(http.MethodGet, u, nil)
-		return b.service.InvalidateURL(ctx, r.Namespace, httpcache.TargetOf(&req), mode)
+		i.Value = httpcache.TargetOf(&req).String()
 	case fleet.ByPolicy:
 		i.Value = r.Namespace + "/" + r.Value
 	case fleet.ByNamespace:
@@ -58,7 +58,7 @@ func (b *backend) invalidate(
 	case fleet.ByTag, fleet.ByHost, fleet.ByAll:
 	}
 	receipt, err := b.service.Invalidate(ctx, i)
-	return []fleet.Invalidation{i}, receipt, err
+	return i, receipt, err
 }
 
 // covers says which replicas follow an invalidation.
@@ -122,16 +122,14 @@ type matches struct {
 	partly bool // not all was looked at
 }
 
-// match counts what the invalidations name, by the rules of those.
-func (b *backend) match(list []fleet.Invalidation, r *admin.InvalidateRequest) (m matches) {
+// match counts what an invalidation names.
+func (b *backend) match(i *fleet.Invalidation, r *admin.InvalidateRequest) (m matches) {
 	now, host := time.Now(), r.Value
 	if r.By == admin.ByURL {
-		host = hostOf(list[0].Value)
+		host = hostOf(i.Value)
 	}
-	probe := fleet.NewStamps(len(list))
-	for i := range list {
-		probe.Add(list[i].Kind, list[i].Namespace, list[i].Value, list[i].Mode, now)
-	}
+	probe := b.stamps.Probe()
+	probe.Add(i.Kind, i.Namespace, i.Value, i.Mode, now)
 	for after, scanned := "", 0; ; {
 		entries, next, err := b.store.Page(after, memory.MaxPage)
 		if err != nil {
