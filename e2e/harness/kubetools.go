@@ -29,3 +29,23 @@ func EnvoyGatewayCRDs(tb TB) string {
 	tb.Helper()
 	return tool(tb, "envoy-gateway-crds", "ENVOY_GATEWAY_VERSION", "")
 }
+
+// KubeNodeBinary returns the path of a program of a node or its control plane, in the version tools.env pins. .ci/tools
+// cluster installs it.
+func KubeNodeBinary(tb TB, program string) string {
+	tb.Helper()
+	return tool(tb, "kube-node", "KUBERNETES_VERSION", "bin/"+program)
+}
+
+// CoreDNSBinary returns the path of the CoreDNS that tools.env pins. .ci/tools cluster installs it.
+func CoreDNSBinary(tb TB) string {
+	tb.Helper()
+	return tool(tb, "coredns", "COREDNS_VERSION", "bin/coredns")
+}
+
+// EnvoyGatewayDir returns the folder of the Envoy Gateway that tools.env pins: bin/envoy-gateway, and chart. .ci/tools
+// cluster installs it.
+func EnvoyGatewayDir(tb TB) string {
+	tb.Helper()
+	return tool(tb, "envoy-gateway", "ENVOY_GATEWAY_VERSION", "")
+}

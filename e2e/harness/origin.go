@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ func Always(reply Reply) Script {
 	return func(int, *http.Request) Reply { return reply }
 }
 
-// Origin is an HTTP/1.1 server on 127.0.0.1 that answers by script. It is safe for concurrent use.
+// Origin is an HTTP/1.1 server that answers by script. It is safe for concurrent use.
 type Origin struct {
 	tb      TB
 	address string
@@ -62,13 +63,19 @@ type pathRecord struct {
 	requests      []Request
 }
 
-// StartOrigin starts an origin that answers 404 to everything until Handle says otherwise.
+// StartOrigin starts an origin on 127.0.0.1 that answers 404 to everything until Handle says otherwise.
 func StartOrigin(tb TB) *Origin {
+	tb.Helper()
+	return StartOriginOn(tb, netip.MustParseAddr("127.0.0.1"))
+}
+
+// StartOriginOn does as StartOrigin, on an IPv4 address of this machine.
+func StartOriginOn(tb TB, ip netip.Addr) *Origin {
 	tb.Helper()
 	raiseFileLimit(tb)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	o := &Origin{tb: tb, ctx: ctx, paths: make(map[string]*pathRecord)}
-	reserve, address, err := reservePort()
+	reserve, address, err := reservePort(ip)
 	if err != nil {
 		cancel()
 		tb.Fatalf("start the origin: %v", err)
@@ -219,7 +226,7 @@ func (o *Origin) Up() {
 }
 
 // reservePort binds a socket to a free port without listening: connections are refused, nobody else gets the port.
-func reservePort() (fd int, address string, err error) {
+func reservePort(ip netip.Addr) (fd int, address string, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, "", err
@@ -227,7 +234,7 @@ func reservePort() (fd int, address string, err error) {
 	var bound unix.Sockaddr
 	err = reusePort(fd)
 	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: ip.As4()})
 	}
 	if err == nil {
 		bound, err = unix.Getsockname(fd)
@@ -235,8 +242,7 @@ func reservePort() (fd int, address string, err error) {
 	if err != nil {
 		return 0, "", errors.Join(err, unix.Close(fd))
 	}
-	port := bound.(*unix.SockaddrInet4).Port
-	return fd, (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String(), nil
+	return fd, netip.AddrPortFrom(ip, uint16(bound.(*unix.SockaddrInet4).Port)).String(), nil
 }
 
 func reusePort(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -25,7 +26,7 @@ type Redis struct {
 // StartRedis starts the redis-server of the system, with further configuration as arguments ("--maxmemory", "4mb").
 func StartRedis(tb TB, args ...string) *Redis {
 	tb.Helper()
-	reserve, address, err := reservePort()
+	reserve, address, err := reservePort(netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
 		tb.Fatalf("start Redis: %v", err)
 	}
