@@ -2,12 +2,20 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"time"
+	"sync"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/weirproxy/weir/cachepolicy/feed"
+	"github.com/weirproxy/weir/cachepolicy/feed/feedpb"
 )
 
 // Options configure a Server; the zero value is usable.
@@ -18,94 +26,176 @@ type Options struct {
 // Server gives the data plane its configuration and hears what it runs. Every
 // replica of the controller has one, elected or not; all have the same resources in
 // the same versions. It is safe for concurrent use.
-type Server struct{}
+type Server struct {
+	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+	log     *slog.Logger
+	ctx     context.Context //nolint:containedctx // it is the server's life
+	cancel  context.CancelFunc
+	xds     delta.Server
+	changed chan struct{}
+
+	setting sync.Mutex // one Set at a time
+
+	mu          sync.Mutex
+	subscribers subscribers
+	replicas    map[string]*replica // connected
+	retired     retired
+	traffic     map[string]feed.Traffic
+	commands    uint64 // sent
+}
 
 // New returns a Server that has no resources, and tells subscribers so only after
 // the first Set: one that was served before keeps what it has until then.
-func New(o Options) *Server { _ = o; return &Server{} }
+func New(o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		log: o.Logger, changed: make(chan struct{}, 1),
+		subscribers: subscribers{history: newHistory(), open: map[*subscription]struct{}{}},
+		replicas:    map[string]*replica{}, traffic: map[string]feed.Traffic{}, retired: newRetired(),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.xds = delta.NewServer(s.ctx, watcher{s}, nil)
+	return s
+}
 
 // Register adds the server's services to a gRPC server, which is best made with
 // ServerOptions.
-func (s *Server) Register(r grpc.ServiceRegistrar) { _ = r }
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, s)
+	r.RegisterService(feedpb.ControlStream(func(_ any, stream grpc.ServerStream) error { return s.connect(stream) }), s)
+}
 
 // Close ends all streams. It is called before the gRPC server's GracefulStop.
-func (s *Server) Close() {}
+func (s *Server) Close() { s.cancel() }
+
+// DeltaAggregatedResources is the subscription of one replica of the data plane.
+func (s *Server) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
+	return s.xds.DeltaStreamHandler(stream, resource.AnyType)
+}
 
 // Set makes these the resources, tells subscribers what changed, and returns how
 // many did (removed ones too). An object that cannot be sent (too large) is left
 // out, keeps the version that was sent before, and is in the error by name.
 func (s *Server) Set(policies []feed.Policy, routes []feed.Route, entrances []feed.Entrance) (changed int, err error) {
-	_, _, _ = policies, routes, entrances
-	return 0, nil
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	n := newNext(s, len(policies)+len(routes)+len(entrances))
+	// Policies and entrances come before the routes that name them.
+	for i := range policies {
+		n.put(&policies[i])
+	}
+	for i := range entrances {
+		n.put(&entrances[i])
+	}
+	for i := range routes {
+		n.put(&routes[i])
+	}
+	return s.take(n), errors.Join(n.faults...)
+}
+
+// next is what Set is told, compared with what is there.
+type next struct {
+	server  *Server
+	names   map[string]struct{}
+	changed []feed.Resource
+	faults  []error
+}
+
+func newNext(s *Server, size int) *next { return &next{server: s, names: make(map[string]struct{}, size)} }
+
+func (n *next) put(o feed.Object) {
+	r, err := feed.Encode(o)
+	n.names[o.Resource()] = struct{}{}
+	switch {
+	case err != nil:
+		n.faults = append(n.faults, err)
+	case n.server.Version(r.Name) != r.Version:
+		n.changed = append(n.changed, r)
+	}
+}
+
+// take makes the next resources the current ones.
+func (s *Server) take(n *next) (changed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.subscribers.history
+	for i := range n.changed {
+		wire, err := feedpb.Wrap(n.changed[i])
+		if err != nil {
+			n.faults = append(n.faults, err)
+			continue
+		}
+		h.put(n.changed[i].Name, n.changed[i].Version, wire)
+		s.isBehind(n.changed[i].Name)
+		changed++
+	}
+	var gone []string
+	for name, r := range h.byName {
+		if _, ok := n.names[name]; !ok && r.wire != nil {
+			gone = append(gone, name)
+		}
+	}
+	for _, name := range gone {
+		h.remove(name)
+		s.isBehind(name)
+		s.forgetTraffic(name)
+	}
+	first := !s.subscribers.ready
+	s.subscribers.ready = true
+	if changed += len(gone); changed > 0 || first {
+		s.subscribers.tell()
+		s.notify()
+	}
+	return changed
 }
 
 // Version returns the current version of a resource ([feed.Policy.Resource] and the
 // like give names); empty: there is none.
-func (s *Server) Version(resource string) string { _ = resource; return "" }
-
-// Replica is a replica of the data plane that is connected to this replica of the
-// controller.
-type Replica struct {
-	Name    string // the pod's
-	Version string // release
-	Since   time.Time
-	// Synced: it has said all that it runs.
-	Synced bool
-	// Behind is the number of resources that it does not run in their current version.
-	Behind int
-	// Rejected is the number of resources that it refused.
-	Rejected int
+func (s *Server) Version(resource string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subscribers.history.version(resource)
 }
-
-// Replicas returns the replicas that are connected, by name.
-func (s *Server) Replicas() []Replica { return nil }
-
-// Runs reports whether a replica is connected, has said all that it runs, and runs
-// every one of the resources in its current version. It takes a look-up for each.
-func (s *Server) Runs(replica string, resources ...string) bool {
-	_, _ = replica, resources
-	return false
-}
-
-// Running returns, by replica, the version in which each runs a resource. Replicas
-// that do not run it are left out.
-func (s *Server) Running(resource string) map[string]string { _ = resource; return nil }
-
-// Rejections returns, by replica, why each refused the version of a resource that
-// is current.
-func (s *Server) Rejections(resource string) map[string]string { _ = resource; return nil }
 
 // Changed gets a value after anything changed in what Replicas, Runs, Running,
 // Rejections or Traffic return; changes that come before it was received are one.
-func (s *Server) Changed() <-chan struct{} { return nil }
+func (s *Server) Changed() <-chan struct{} { return s.changed }
 
-// Traffic returns, by policy (namespace/name), what all replicas counted since this
-// Server began, and before that since they started. It never goes back for the same
-// Server; another replica of the controller may have seen less.
-func (s *Server) Traffic() map[string]feed.Traffic { return nil }
-
-// Outcome says how an invalidation went over all replicas.
-type Outcome struct {
-	// Covered says what is invalid, as the data plane understood it.
-	Covered string
-	// Confirmed of Total replicas have applied it.
-	Confirmed, Total int
-	// Silent are the replicas of which that is not known, or that failed.
-	Silent []string
-	// Shared: the replicas told each other (Redis). Else each was told by itself.
-	Shared   bool
-	Warnings []string
+func (s *Server) notify() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
 }
 
-// Invalidate has all replicas invalidate. In a fleet with Redis one replica tells
-// all; others take its place if it fails. Without Redis every replica that is connected
-// is told. The error says that no replica is connected, or that all failed; what
-// Outcome says holds all the same. It waits for the replicas until ctx ends, and at
-// most 30 s.
-func (s *Server) Invalidate(ctx context.Context, i feed.Invalidate) (Outcome, error) {
-	_, _ = ctx, i
-	return Outcome{}, nil
+// watcher is the server as go-control-plane's delta server asks it.
+type watcher struct{ *Server }
+
+// CreateWatch implements [cache.ConfigWatcher]: only deltas are served.
+func (watcher) CreateWatch(*cache.Request, cache.Subscription, chan cache.Response) (func(), error) {
+	return nil, status.Error(codes.Unimplemented, "only delta xDS is served")
 }
 
-// ServerOptions are for the gRPC server of the feed: bounds, keepalive.
-func ServerOptions() []grpc.ServerOption { return nil }
+// CreateDeltaWatch implements [cache.ConfigWatcher].
+func (w watcher) CreateDeltaWatch(
+	req *cache.DeltaRequest, sub cache.Subscription, out chan cache.DeltaResponse,
+) (func(), error) {
+	open, err := newSubscription(req, sub, out)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.subscribers.add(open); err != nil {
+		return nil, err
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.subscribers.open, open)
+	}, nil
+}
