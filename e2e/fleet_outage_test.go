@@ -26,6 +26,7 @@ func TestFleetOutage(t *testing.T) {
 		{"stopped", (*fleet).stoppedRedis},
 		{"dead at start", (*fleet).deadAtStart},
 		{"invalidation while away", (*fleet).invalidationWhileAway},
+		{"shed", (*fleet).shed},
 	} {
 		t.Run(part.name, func(t *testing.T) { f.run(t, part.run) })
 	}
@@ -217,4 +218,32 @@ func (f *fleet) invalidationWhileAway() {
 				got.Header.Get("Cache-Status"))
 		}
 	}
+}
+
+// shed: a process that is told so fetches nothing for all while Redis is away; what it has it serves, and what is not
+// shared it fetches as ever.
+func (f *fleet) shed() {
+	for _, path := range []string{"/shed/kept", "/shed/cold", "/replica/shed"} {
+		f.serve(path, versions())
+	}
+	c := f.replicas[2]
+	c.weir.Terminate()
+	c.options.Args = append(c.options.Args, "--redis-outage=Shed")
+	c.start()
+	f.inTouch()
+	c.wantsStored("/shed/kept", "v1")
+	f.redis.Stop()
+	f.away()
+	got := c.do(c.get("/shed/cold"))
+	if got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" ||
+		got.Header.Get("Cache-Status") != "weir; detail=fleet-away" {
+		f.t.Errorf("a cold page: %d, %v", got.Status, got.Header)
+	}
+	f.wantCount("/shed/cold", 0)
+	c.wantsStored("/shed/kept", "v1")
+	f.wantCount("/shed/kept", 1)
+	c.wantsStored("/replica/shed", "v1")
+	f.redis.Start()
+	f.inTouch()
+	c.wantsStored("/shed/cold", "v1")
 }

@@ -171,6 +171,9 @@ func (m *machine) answerError(status int, o metrics.Outcome, reason httpcache.Re
 		{Name: "cache-status", Value: string(httpcache.AppendCacheStatus(nil, "", s))},
 	}
 	text := "The origin did not answer.\n"
+	if reason == reasonFleetAway {
+		text = "The cache is not available.\n"
+	}
 	if o == metrics.OutcomeOnlyIfCached {
 		text = "Not in the cache.\n"
 	} else {

@@ -172,6 +172,16 @@ func (m *machine) onFetchFailed(now time.Time) {
 	m.answerError(503, metrics.OutcomeUnavailable, reasonOriginFailed)
 }
 
+// onShed answers a request whose fetch is not to be made, because Redis does not
+// answer.
+func (m *machine) onShed(now time.Time) {
+	if m.mayServeStale(now) {
+		m.serveStored(metrics.OutcomeStaleIfError, now)
+		return
+	}
+	m.answerError(503, metrics.OutcomeUnavailable, reasonFleetAway)
+}
+
 // onReplyDuringHold meets Envoy's own answer (its idle timeout ran out) while
 // the request is held: it must be answered at once or the client waits again.
 func (m *machine) onReplyDuringHold(msg *wire.Message, now time.Time) {

@@ -15,6 +15,7 @@ const (
 	reasonTooManyTags       httpcache.Reason = "too-many-tags"
 	reasonInvalidField      httpcache.Reason = "invalid-field"
 	reasonOriginFailed      httpcache.Reason = "origin-failed"
+	reasonFleetAway         httpcache.Reason = "fleet-away"
 	reasonLocalReply        httpcache.Reason = "local-reply"
 	reasonForeign304        httpcache.Reason = "foreign-304"
 	reasonStaleIfError      httpcache.Reason = "stale-if-error"

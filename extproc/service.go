@@ -34,6 +34,10 @@ type Options struct {
 	Stamps   *fleet.Stamps
 	// Fleet coalesces fetches with other processes; nil: this one is alone.
 	Fleet *fleet.Fleet
+	// Shed is what happens to a fetch that would be coalesced in the fleet, but Redis
+	// does not answer: it is not made, and a stale copy or an error stands in. Else
+	// this process coalesces for itself.
+	Shed bool
 	// Shared is the store that all processes share, whose entries are prepared
 	// ([Prepare]), and Through is Store over it: for requests that do not lead a
 	// flight, and for what is stored without a lease. Nil without Fleet.

@@ -85,7 +85,13 @@ func (s *session) claim(e *effect) bool {
 			s.m.onJoin(flight.RoleSolo, time.Now())
 			return false
 		default:
-			return true
+			if !s.svc.opts.Shed {
+				return true
+			}
+			s.lead.Fail(reasonFleetAway)
+			s.lead = nil
+			s.m.onShed(time.Now())
+			return false
 		}
 	}
 	return true
@@ -127,7 +133,9 @@ func (s *session) claimRefresh() bool {
 		s.lead.Attach(got.Lease)
 		return true
 	case fleet.Unavailable:
-		return true
+		if !s.svc.opts.Shed {
+			return true
+		}
 	case fleet.Found:
 		s.svc.adopt(s.stream.Context(), s.m.policy, got.Entry, time.Now())
 	default:
@@ -173,7 +181,10 @@ func (s *Service) claimDetached(ctx context.Context, lead *flight.Lead, j *job, 
 		case fleet.Held: // nobody here wants it any more
 			return false
 		default:
-			return true
+			if s.opts.Shed {
+				lead.Fail(reasonFleetAway)
+			}
+			return !s.opts.Shed
 		}
 	}
 	return true

@@ -33,6 +33,7 @@ type Config struct {
 	RedisURL          RedisURL // empty: this process is alone
 	RedisPasswordFile string
 	RedisCAFile       string
+	RedisOutage       string // Fetch | Shed
 	ReplicaName       string // empty: the host's name and a random part
 
 	SecretFile    string
@@ -69,6 +70,7 @@ func defaultConfig() *Config {
 		GRPCMaxConnectionAgeGrace: 5 * time.Minute,
 		EnvoyMessageTimeout:       time.Second,
 		EnvoyMaxMessageTimeout:    time.Minute,
+		RedisOutage:               outageFetch,
 		AdminBindAddress:          "127.0.0.1:9004",
 		MetricsBindAddress:        ":9090",
 		HealthBindAddress:         ":9003",

@@ -92,6 +92,9 @@ func fleetFlags(c *Config) *pflag.FlagSet {
 		"`file` with the password for Redis; read for each connection")
 	fs.StringVar(&c.RedisCAFile, "redis-ca-file", "",
 		"`file` with the CAs (PEM) of Redis's certificate; empty: those of the system")
+	fs.StringVar(&c.RedisOutage, "redis-outage", c.RedisOutage,
+		"what to do `while` Redis does not answer: Fetch (each replica coalesces for itself and asks the origin) or "+
+			"Shed (nothing that replicas share is fetched: a stale copy or 503 stands in)")
 	fs.StringVar(&c.ReplicaName, "replica-name", "",
 		"`name` of this process in the fleet, which no other may have; empty: the host's name and a random part")
 	return fs

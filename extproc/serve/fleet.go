@@ -25,6 +25,7 @@ type membership struct {
 	shared   *redis.Store
 	fleet    *fleet.Fleet
 	tiered   *tiered.Tiered
+	shed     bool
 }
 
 // newMembership makes the parts of a process in a fleet; nil without --redis-url.
@@ -40,6 +41,7 @@ func newMembership(
 		return nil, fmt.Errorf("--redis-url: %w", err)
 	}
 	m := &membership{
+		shed:    env.cfg.RedisOutage == outageShed,
 		replica: env.cfg.ReplicaName, url: env.cfg.RedisURL.String(), commands: metrics.NewRedisCommands(env.registry),
 	}
 	if m.replica == "" {
@@ -76,7 +78,7 @@ func replicaName() string {
 // there is nothing to add.
 func (m *membership) share(o extproc.Options) extproc.Options {
 	if m != nil {
-		o.Fleet, o.Shared, o.Through = m.fleet, m.shared, m.tiered
+		o.Fleet, o.Shared, o.Through, o.Shed = m.fleet, m.shared, m.tiered, m.shed
 	}
 	return o
 }

@@ -248,7 +248,7 @@ func TestMergeHot(t *testing.T) {
 func TestReplicaNamesDiffer(t *testing.T) {
 	t.Parallel()
 	a, b := replicaName(), replicaName()
-	c := &Config{ReplicaName: a}
+	c := &Config{ReplicaName: a, RedisOutage: outageFetch}
 	if err := c.validateFleet(); a == b || err != nil {
 		t.Errorf("%q and %q: %v", a, b, err)
 	}

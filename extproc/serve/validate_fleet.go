@@ -9,6 +9,12 @@ import (
 	"github.com/weirproxy/weir/extproc/store/redis"
 )
 
+// The values of --redis-outage.
+const (
+	outageFetch = "Fetch"
+	outageShed  = "Shed"
+)
+
 // maxReplicaName bounds --replica-name, in bytes.
 const maxReplicaName = 128
 
@@ -20,8 +26,14 @@ func (c *Config) validateFleet() error {
 		len(c.ReplicaName) > maxReplicaName {
 		return fmt.Errorf("--replica-name %q: want at most %d bytes without / and spaces", c.ReplicaName, maxReplicaName)
 	}
+	if c.RedisOutage != outageFetch && c.RedisOutage != outageShed {
+		return fmt.Errorf("--redis-outage %q: want %s or %s", c.RedisOutage, outageFetch, outageShed)
+	}
 	if c.RedisURL == "" {
 		var faults []error
+		if c.RedisOutage == outageShed {
+			faults = append(faults, errors.New("--redis-outage: wants --redis-url"))
+		}
 		for flag, file := range map[string]string{
 			"--redis-password-file": c.RedisPasswordFile, "--redis-ca-file": c.RedisCAFile,
 		} {
