@@ -74,7 +74,13 @@ test-unit: ## Run the unit and scenario tests with the race detector
 .PHONY: test-e2e
 test-e2e: ## Run the tests against real Envoy and the like (RACE=1: weir with the race detector)
 	@.ci/tools
-	WEIR_E2E_RACE=$(RACE) go test -count=1 -p 1 -timeout 20m ./e2e/...
+	WEIR_E2E_RACE=$(RACE) go test -count=1 -p 1 -timeout 20m $$(go list ./e2e/... | grep -v /e2e/cluster)
+
+.PHONY: e2e-cluster
+e2e-cluster: ## Run the tests on a real Kubernetes cluster, as root (RUN=TestName: only these); make test does not
+	@.ci/tools
+	@.ci/tools cluster
+	go test -count=1 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./e2e/cluster
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
