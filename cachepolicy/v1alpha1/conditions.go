@@ -21,6 +21,14 @@ const (
 	PolicyReasonReconciling = "Reconciling"
 	// PolicyReasonOverridden (False): other policies supersede all of it.
 	PolicyReasonOverridden = "Overridden"
+	// PolicyReasonNotAttached (False): something keeps the filter from being attached,
+	// which a user must change.
+	PolicyReasonNotAttached = "NotAttached"
+	// PolicyReasonRejected (False): replicas of the data plane refuse it.
+	PolicyReasonRejected = "Rejected"
+	// PolicyReasonAttachmentUnknown (Unknown): with --attach=none the user attaches the
+	// filter, and no request under the policy has been seen.
+	PolicyReasonAttachmentUnknown = "AttachmentUnknown"
 )
 
 // ConditionCachePolicyAffected is the condition that objects have which a

@@ -72,9 +72,6 @@ type DataPlane struct {
 	// Resolves: the Service exists and has the port. Nothing may be attached to one
 	// that does not.
 	Resolves bool
-	// CAConfigMap is a ConfigMap in the Service's namespace whose ca.crt its certificate
-	// is verified against, for ServerName; empty: it speaks plain text (h2c).
-	CAConfigMap, ServerName string
 }
 
 // State is how far an attachment has come.
