@@ -48,6 +48,8 @@ type Controller struct {
 	Attachment string
 	// RouteNames says how it names its routes in Envoy.
 	RouteNames RouteNames
+	// Mesh: it serves routes whose parent is a Service, too.
+	Mesh bool
 	// HoldMargin: the filter's message timeout is the longest wait of the rule's merged
 	// policy plus this, and cannot be extended. 0: as MessageTimeout says.
 	HoldMargin time.Duration
@@ -203,7 +205,9 @@ type Attachment struct {
 	// Hosts are what the route's hostnames and the listener's have in common. None:
 	// every host.
 	Hosts []string
-	// Layers are the policies in force, the least specific first, as in feed.Rule.
+	// Layers are the policies in force, the least specific first, as in feed.Rule. Where
+	// none of them targets the route, they are in force through Parent: then a Gateway
+	// among their targets may be another one, whose policies hold here too.
 	Layers []Layer
 	Scope  string
 
