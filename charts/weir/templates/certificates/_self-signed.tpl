@@ -29,7 +29,9 @@ metadata:
   labels:
     {{- include "weir.labels" (list . "certificates") | nindent 4 }}
 spec:
-  {{- include "weir.scheduling" (list . "certificates" (omit $v "topologySpreadConstraints" "affinity")) | trim | nindent 2 }}
+  {{- with include "weir.scheduling" (list . "certificates" (omit $v "topologySpreadConstraints" "affinity")) | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   serviceAccountName: {{ $fullname }}-certificates
   restartPolicy: OnFailure
   securityContext:
