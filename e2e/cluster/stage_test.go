@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -26,6 +25,7 @@ var envoyGateway sync.Once
 type stage struct {
 	t          *testing.T
 	namespace  string
+	weirIn     string // the namespace that weir-extproc runs in
 	origin     *harness.Origin
 	gatewayURL string
 }
@@ -34,10 +34,10 @@ type stage struct {
 func startStage(t *testing.T) *stage {
 	t.Helper()
 	envoyGateway.Do(func() { kubernetes.InstallEnvoyGateway(t) })
-	s := &stage{t: t, namespace: kubernetes.Namespace(t)}
+	s := &stage{t: t, namespace: kubernetes.Namespace(t), weirIn: weirNamespace}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(kubernetes.Describe(context.WithoutCancel(t.Context()), s.namespace))
+			t.Log(kubernetes.Describe(t, s.namespace))
 		}
 	})
 	s.origin = harness.StartOriginOn(t, netip.MustParseAddr(cluster.NodeIP))
@@ -105,6 +105,13 @@ func (s *stage) kubectl(args ...string) string {
 		s.t.Fatalf("%v", err)
 	}
 	return out
+}
+
+// servePage has the origin answer a path, whenever asked, with a body that names it.
+func (s *stage) servePage(path, cacheControl string, fields ...string) {
+	s.origin.Handle(path, harness.Always(harness.Reply{
+		Body: []byte(path), Header: harness.Fields(append([]string{"Cache-Control", cacheControl}, fields...)...),
+	}))
 }
 
 // wantCacheStatus checks that the answer says this in Cache-Status.

@@ -54,7 +54,7 @@ func Load(tb TB, o LoadOptions) LoadResult {
 	}
 	close(due)
 	wg.Wait()
-	return mergeLoads(results)
+	return MergeLoads(results)
 }
 
 func loadClient(client *http.Client, request *http.Request, due <-chan time.Time) LoadResult {
@@ -78,7 +78,8 @@ func loadClient(client *http.Client, request *http.Request, due <-chan time.Time
 	return r
 }
 
-func mergeLoads(results []LoadResult) LoadResult {
+// MergeLoads returns what the clients of several loads saw.
+func MergeLoads(results []LoadResult) LoadResult {
 	all := LoadResult{Statuses: make(map[int]int), CacheStatus: make(map[string]int)}
 	for _, r := range results {
 		all.Latencies = append(all.Latencies, r.Latencies...)

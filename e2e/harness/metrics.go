@@ -2,12 +2,27 @@ package harness
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 )
 
 // Metrics are samples in Prometheus' text format, by series as written: `weir_requests_total{outcome="hit"}`.
 type Metrics map[string]float64
+
+// ReadMetrics returns the metrics at a URL as they are now.
+func ReadMetrics(tb TB, url string) Metrics {
+	tb.Helper()
+	resp := Do(tb, Get(url))
+	if resp.Status != http.StatusOK {
+		tb.Fatalf("read %s: status %d", url, resp.Status)
+	}
+	metrics, err := parseMetrics(string(resp.Body))
+	if err != nil {
+		tb.Fatalf("read %s: %v", url, err)
+	}
+	return metrics
+}
 
 // parseMetrics reads samples without timestamps, which is what client_golang writes.
 func parseMetrics(text string) (Metrics, error) {
