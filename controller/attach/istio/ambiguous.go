@@ -1,0 +1,169 @@
+package istio
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/weirproxy/weir/controller/translate"
+)
+
+// place is where routes of the same name cannot be told apart: a virtual host of a Gateway's port, or a Service.
+type place struct {
+	kind   string
+	parent types.NamespacedName
+	port   gatewayv1.PortNumber // of Services 0: all of them
+	host   string
+}
+
+// namedRule is a rule with a name.
+type namedRule struct {
+	route types.NamespacedName
+	index int
+	name  string
+}
+
+// ambiguous refuses the rules whose name another rule has in the same virtual host. A rule without a name is called by
+// its namespace, route and place, which no other is.
+func ambiguous(routes []gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1.Gateway) []translate.Guard {
+	type at struct {
+		place
+		name string
+	}
+	rules := map[at][]namedRule{}
+	for i := range routes {
+		r := &routes[i]
+		named := namedRules(r)
+		if len(named) == 0 {
+			continue
+		}
+		for p := range places(r, gateways) {
+			for _, rule := range named {
+				key := at{p, rule.name}
+				rules[key] = append(rules[key], rule)
+			}
+		}
+	}
+	refused := map[namedRule]namedRule{}
+	for _, same := range rules {
+		slices.SortFunc(same, compareRules)
+		for i, rule := range same {
+			if len(same) == 1 {
+				break
+			}
+			other := same[(i+1)%len(same)]
+			if known, twice := refused[rule]; !twice || compareRules(other, known) < 0 {
+				refused[rule] = other // whatever the order in which places are looked at
+			}
+		}
+	}
+	out := make([]translate.Guard, 0, len(refused))
+	for rule, other := range refused {
+		out = append(out, refuse(
+			translate.Target{Kind: kindHTTPRoute, Namespace: rule.route.Namespace, Name: rule.route.Name, SectionName: rule.name},
+			reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of HTTPRoute %s "+
+				"is named %q too, on the same host; give one of them another name, or none.",
+				other.index, other.route, other.name)))
+	}
+	slices.SortFunc(out, func(a, b translate.Guard) int {
+		return cmp.Or(compareTargets(a.Target, b.Target), strings.Compare(a.RefuseMessage, b.RefuseMessage))
+	})
+	// Of two rules of one route with one name there is one target.
+	return slices.CompactFunc(out, func(a, b translate.Guard) bool { return a.Target == b.Target })
+}
+
+func compareRules(a, b namedRule) int {
+	return cmp.Or(strings.Compare(a.route.Namespace, b.route.Namespace), strings.Compare(a.route.Name, b.route.Name),
+		cmp.Compare(a.index, b.index))
+}
+
+func namedRules(r *gatewayv1.HTTPRoute) []namedRule {
+	var out []namedRule
+	for i := range r.Spec.Rules {
+		if name := r.Spec.Rules[i].Name; name != nil && *name != "" {
+			out = append(out, namedRule{types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, i, string(*name)})
+		}
+	}
+	return out
+}
+
+// places are the virtual hosts that an HTTPRoute's rules have routes in, each once.
+func places(r *gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1.Gateway) map[place]bool {
+	out := map[place]bool{}
+	for i := range r.Spec.ParentRefs {
+		ref := &r.Spec.ParentRefs[i]
+		parent := types.NamespacedName{Namespace: r.Namespace, Name: string(ref.Name)}
+		if ref.Namespace != nil {
+			parent.Namespace = string(*ref.Namespace)
+		}
+		if refused(r, ref) {
+			continue
+		}
+		if deref(ref.Kind) == kindService {
+			out[place{kind: kindService, parent: parent}] = true
+			continue
+		}
+		g := gateways[parent]
+		if g == nil {
+			continue
+		}
+		for j := range g.Spec.Listeners {
+			l := &g.Spec.Listeners[j]
+			if ref.SectionName != nil && *ref.SectionName != l.Name || ref.Port != nil && *ref.Port != l.Port {
+				continue
+			}
+			for _, host := range hosts(string(deref(l.Hostname)), r.Spec.Hostnames) {
+				out[place{kindGateway, parent, l.Port, host}] = true
+			}
+		}
+	}
+	return out
+}
+
+// refused says whether the parent took no such route: then Istio makes none. One that has not been looked at yet may
+// become one.
+func refused(r *gatewayv1.HTTPRoute, ref *gatewayv1.ParentReference) bool {
+	for i := range r.Status.Parents {
+		p := &r.Status.Parents[i]
+		if p.ControllerName != GatewayController || p.ParentRef.Name != ref.Name ||
+			deref(p.ParentRef.Kind) != deref(ref.Kind) || deref(p.ParentRef.Namespace) != deref(ref.Namespace) ||
+			deref(p.ParentRef.SectionName) != deref(ref.SectionName) || deref(p.ParentRef.Port) != deref(ref.Port) {
+			continue
+		}
+		for _, c := range p.Conditions {
+			if c.Type == string(gatewayv1.RouteConditionAccepted) {
+				return c.Status == "False" && c.ObservedGeneration == r.Generation
+			}
+		}
+	}
+	return false
+}
+
+// hosts are what a listener's hostname and a route's hostnames have in common.
+func hosts(listener string, hostnames []gatewayv1.Hostname) []string {
+	listener = strings.ToLower(listener)
+	if len(hostnames) == 0 {
+		return []string{cmp.Or(listener, "*")}
+	}
+	var out []string
+	for _, h := range hostnames {
+		host := strings.ToLower(string(h))
+		switch {
+		case listener == "" || listener == host || within(host, listener):
+			out = append(out, host)
+		case within(listener, host):
+			out = append(out, listener)
+		}
+	}
+	return out
+}
+
+// within says whether a wildcard covers a host, or a wildcard below it.
+func within(host, wildcard string) bool {
+	suffix, ok := strings.CutPrefix(wildcard, "*")
+	return ok && len(host) > len(suffix) && strings.HasSuffix(host, suffix)
+}
