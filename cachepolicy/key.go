@@ -1,5 +1,7 @@
 package cachepolicy
 
+import "encoding/binary"
+
 // HeaderLookup returns all lines of a request header field joined with ", "
 // (RFC 9110 §5.3) and whether the field is present. The name is lower case.
 type HeaderLookup func(name string) (value string, ok bool)
@@ -19,4 +21,17 @@ type KeyInput struct {
 type Key struct {
 	Hash      [32]byte
 	Canonical string
+}
+
+// scope reads the scope off a canonical key (see BuildKey).
+func (k *Key) scope() (string, bool) {
+	if k.Canonical == "" {
+		return "", false
+	}
+	s := k.Canonical[1:]
+	length, size := binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
+	if size <= 0 || length > uint64(len(s)-size) {
+		return "", false
+	}
+	return s[size : size+int(length)], true
 }

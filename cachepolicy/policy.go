@@ -28,17 +28,20 @@ const (
 type Policy struct {
 	// Namespace and Name identify the policy in metrics, logs and explain.
 	Namespace, Name string
-	Mode            Mode
-	TTL             TTL
-	JitterPercent   int // 0 to 100
-	NegativeTTL     NegativeTTL
-	XFetch          XFetch
-	Stale           Stale
-	Coalescing      Coalescing
-	OriginLimits    OriginLimits
-	Key             KeyRules
-	Storage         Storage
-	Tags            Tags
+	// Layers are the names of the policies that this one is merged of, the least
+	// specific first; empty: it is one policy.
+	Layers        []string
+	Mode          Mode
+	TTL           TTL
+	JitterPercent int // 0 to 100
+	NegativeTTL   NegativeTTL
+	XFetch        XFetch
+	Stale         Stale
+	Coalescing    Coalescing
+	OriginLimits  OriginLimits
+	Key           KeyRules
+	Storage       Storage
+	Tags          Tags
 	// HonorRequestDirectives is requestDirectives: Honor.
 	HonorRequestDirectives bool
 	// ServerAuthorization is mesh.serverAuthorization: whether routes between the

@@ -4,26 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
+	"strings"
 )
 
-// Binding attaches a policy to what Envoy calls a route.
-type Binding struct {
-	Policy *Policy
-	// Scope is the first part of every cache key made under this binding. Two
-	// routes with different scopes share no entry.
-	Scope string
-	// Route is the name of the route in Envoy's configuration (xds.route_name);
-	// empty if only the policy's name leads here.
-	Route string
+// Set says which binding a request falls under. It is immutable and safe for
+// concurrent use; a look-up takes the same time however many routes there are. It
+// is made of policies from files by NewSet, or of a controller's feed by a Table.
+type Set struct {
+	bindings []Binding        // of NewSet
+	byName   index[*Binding]  // namespace/name of the policy
+	byRoute  index[*Binding]  // xds.route_name; the binding is nil where no policy is in force
+	byPrefix index[*Binding]  // likewise, of names up to a slash
+	depths   uint64           // bit n: there is a prefix with n slashes
+	byScope  index[*Binding]  // x-weir-scope
+	hosts    hosts            // rules by what they match
+	fed      bool             // made of a feed
+	queries  []NamespaceQuery // see Queries
+	size     int              // policies
 }
 
-// Set says which binding a request falls under. It is immutable and safe for
-// concurrent use; a look-up takes the same time however many routes there are.
-type Set struct {
-	bindings []Binding
-	byName   map[string]*Binding // namespace/name of the policy
-	byRoute  map[string]*Binding
+// NamespaceQuery is rules of queries that a policy has by which answers are stored in
+// a namespace.
+type NamespaceQuery struct {
+	Namespace string
+	Rules     *QueryRules
 }
 
 // ConflictError reports two policies where only one can be: on one route, or
@@ -46,20 +52,19 @@ func (e *ConflictError) Error() string {
 // route, or, if it has none, to its first. The error joins a *ConflictError for
 // each conflict.
 func NewSet(bindings ...Binding) (*Set, error) {
-	s := &Set{
-		bindings: slices.Clone(bindings),
-		byName:   make(map[string]*Binding, len(bindings)),
-		byRoute:  make(map[string]*Binding, len(bindings)),
-	}
+	s := &Set{bindings: slices.Clone(bindings)}
+	byName, byRoute := s.byName.edit(), s.byRoute.edit()
 	var conflicts []error
 	repeated := map[*Policy]bool{} // reported as defined twice, once for all its bindings
+	queries := queryCount{}
 	for i := range s.bindings {
 		b := &s.bindings[i]
 		name := b.Policy.String()
-		other := s.byName[name]
+		queries.add(b)
+		other, ok := byName.get(name)
 		switch {
-		case other == nil:
-			s.byName[name] = b
+		case !ok:
+			byName.set(name, b)
 		case other.Policy != b.Policy:
 			if !repeated[b.Policy] {
 				repeated[b.Policy] = true
@@ -67,20 +72,22 @@ func NewSet(bindings ...Binding) (*Set, error) {
 			}
 			continue
 		case b.Route == "" && other.Route != "":
-			s.byName[name] = b
+			byName.set(name, b)
 		}
 		if b.Route == "" {
 			continue
 		}
-		if other := s.byRoute[b.Route]; other != nil {
+		if other, ok := byRoute.get(b.Route); ok {
 			conflicts = append(conflicts, &ConflictError{Route: b.Route, First: other, Second: b})
 			continue
 		}
-		s.byRoute[b.Route] = b
+		byRoute.set(b.Route, b)
 	}
 	if len(conflicts) > 0 {
 		return nil, errors.Join(conflicts...)
 	}
+	s.byName, s.byRoute, s.queries = byName.done(), byRoute.done(), queries.list()
+	s.size = s.byName.size
 	return s, nil
 }
 
@@ -90,19 +97,51 @@ func (s *Set) ByName(nsName string) (*Binding, bool) {
 	if s == nil {
 		return nil, false
 	}
-	b, ok := s.byName[nsName]
-	return b, ok
+	return s.byName.get(nsName)
 }
 
 // ByRoute returns the binding of a route, as the attribute xds.route_name gives
-// its name.
+// its name. Under a controller a scope is a route's name too.
 func (s *Set) ByRoute(routeName string) (*Binding, bool) {
 	if s == nil || routeName == "" {
 		return nil, false
 	}
-	b, ok := s.byRoute[routeName]
-	return b, ok
+	b, ok := s.route(routeName)
+	if !ok {
+		b, ok = s.byScope.get(routeName)
+	}
+	return b, ok && b != nil
 }
+
+// route looks a name up as it is, and then cut at each slash where a prefix may end,
+// the longest first. Under Envoy Gateway that is one cut: after rule/<n>/.
+func (s *Set) route(name string) (*Binding, bool) {
+	if b, ok := s.byRoute.get(name); ok {
+		return b, true
+	}
+	if s.depths == 0 {
+		return nil, false
+	}
+	var ends [maxPrefixDepth + 1]int
+	n := 0
+	for i := 0; i < len(name) && n < maxPrefixDepth; i++ {
+		if name[i] == '/' {
+			n++
+			ends[n] = i + 1
+		}
+	}
+	for depths := s.depths & (1<<(n+1) - 1); depths != 0; {
+		deepest := bits.Len64(depths) - 1
+		if b, ok := s.byPrefix.get(name[:ends[deepest]]); ok {
+			return b, true
+		}
+		depths &^= 1 << deepest
+	}
+	return nil, false
+}
+
+// maxPrefixDepth is how many slashes a prefix of route names has at most.
+const maxPrefixDepth = 32
 
 // Find returns the binding of a request: that of the policy named in the
 // metadata if there is a name, else that of the route. A name decides alone,
@@ -115,13 +154,49 @@ func (s *Set) Find(nsName, routeName string) (*Binding, bool) {
 		return route, ok
 	}
 	named, found := s.ByName(nsName)
-	if found && ok && route.Policy == named.Policy {
+	if ok && route.Policy.String() == nsName && (found || s.fed) {
 		return route, true
 	}
 	return named, found
 }
 
-// Bindings are all bindings, in the order given to NewSet.
+// gatewayRoute begins the names that Envoy Gateway gives the routes of HTTPRoutes:
+// such a name says which rule it is, known here or not.
+const gatewayRoute = "httproute/"
+
+// Identify returns the binding of a request by what Envoy was configured to say of
+// it: the scope and policy in the stream's metadata (x-weir-scope, x-weir-policy),
+// then the name of the route. decided says that this settles the question, with or
+// without a binding; else Match is asked. It allocates nothing.
+func (s *Set) Identify(policy, scope, route string) (b *Binding, decided bool) {
+	switch {
+	case s == nil:
+		return nil, true
+	case scope != "":
+		b, _ = s.byScope.get(scope)
+		return b, true
+	case policy != "":
+		b, _ = s.Find(policy, route)
+		return b, true
+	case route == "":
+		return nil, s.hosts.byHost.size == 0
+	}
+	b, known := s.route(route)
+	return b, known || s.hosts.byHost.size == 0 || strings.HasPrefix(route, gatewayRoute)
+}
+
+// Match returns the binding of a request of which nothing is said but the request
+// itself, by hosts and matches of the rules of routes, in the order of the Gateway
+// API; nil: none, or the rule that matches best has no policy.
+func (s *Set) Match(in *MatchInput) *Binding {
+	if r := s.hosts.find(in); r != nil {
+		return r.bound()
+	}
+	return nil
+}
+
+// Bindings are all bindings: in the order given to NewSet, and of a feed, in no
+// order, those of the rules of routes.
 func (s *Set) Bindings() iter.Seq[*Binding] {
 	return func(yield func(*Binding) bool) {
 		if s == nil {
@@ -132,13 +207,69 @@ func (s *Set) Bindings() iter.Seq[*Binding] {
 				return
 			}
 		}
+		s.byScope.all(func(_ string, b *Binding) bool { return b == nil || yield(b) })
 	}
 }
+
+// Queries returns, once each, the query rules by which answers may be stored. As
+// long as these are the same, so is the slice. It is not to be changed.
+func (s *Set) Queries() []NamespaceQuery {
+	if s == nil {
+		return nil
+	}
+	return s.queries
+}
+
+// Fed reports whether the set is made of a controller's feed.
+func (s *Set) Fed() bool { return s != nil && s.fed }
 
 // Len is the number of policies.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
 	}
-	return len(s.byName)
+	return s.size
+}
+
+// queryCount counts the bindings by the query rules of their policies.
+type queryCount map[queryID]*countedQuery
+
+type queryID struct{ namespace, rules string }
+
+type countedQuery struct {
+	rules *QueryRules
+	n     int
+}
+
+// add counts a binding, and reports whether its rules are new.
+func (q queryCount) add(b *Binding) bool {
+	id := queryID{b.Tenant(), b.Policy.Key.Query.String()}
+	c, ok := q[id]
+	if !ok {
+		c = &countedQuery{rules: &b.Policy.Key.Query}
+		q[id] = c
+	}
+	c.n++
+	return !ok
+}
+
+// remove takes a binding off, and reports whether it was the last with its rules.
+func (q queryCount) remove(b *Binding) bool {
+	id := queryID{b.Tenant(), b.Policy.Key.Query.String()}
+	c, ok := q[id]
+	if !ok {
+		return false
+	}
+	if c.n--; c.n == 0 {
+		delete(q, id)
+	}
+	return c.n == 0
+}
+
+func (q queryCount) list() []NamespaceQuery {
+	out := make([]NamespaceQuery, 0, len(q))
+	for id, c := range q {
+		out = append(out, NamespaceQuery{id.namespace, c.rules})
+	}
+	return out
 }

@@ -29,8 +29,8 @@ type Rule struct {
 	// Policies are the names (namespace/name) of the policies in force on the rule,
 	// the least specific first: they are merged in this order (Gateway, Gateway
 	// listener, route, rule). The last one names the merged policy. Empty: none is in
-	// force; such a rule is only there so that by Hosts and Matches no other rule takes
-	// its requests.
+	// force, and its requests pass: such a rule is there so that none less specific
+	// takes them.
 	Policies []string `json:"policies"`
 	// Scope is the first part of every cache key made under the rule: namespace and
 	// name of the route and a hash of the rule's matches. It is the identity of the
@@ -89,6 +89,9 @@ type Entrance struct {
 	Listener  string `json:"listener"`
 	Address   string `json:"address"` // host:port
 	Scheme    string `json:"scheme"`  // http | https: of the requests that come in here
+	// Hosts are what the listener serves, "*.example" stands for all names under it;
+	// none: every host. For another host Envoy would answer 404 here.
+	Hosts []string `json:"hosts,omitempty"`
 	// CA is the PEM of the certificates that the listener's is verified against; no
 	// CA with https: the system's. The server name is the request's host.
 	CA string `json:"ca,omitempty"`
