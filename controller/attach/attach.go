@@ -62,6 +62,10 @@ type Wanted struct {
 	// policy can be owned by it, and goes with the last of its owners even where the
 	// controller is gone.
 	Owners map[string]metav1.OwnerReference
+	// Release, if not nil, is an object without namespace that goes with the release of
+	// weir: what it owns, in whatever namespace, goes with it. It stands in place of
+	// Owners, since what has several owners goes with the last.
+	Release *metav1.OwnerReference
 }
 
 // DataPlane is the Service of weir-extproc.

@@ -1,0 +1,105 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
+	"github.com/weirproxy/weir/controller/attach"
+	"github.com/weirproxy/weir/controller/translate"
+)
+
+// Facts are what the condition Programmed of a policy at an ancestor follows from.
+type Facts struct {
+	Override        translate.Override
+	OverrideMessage string
+	// Ready is the number of replicas of the data plane that serve.
+	Ready int
+	// Waiting are those of them that are connected and do not run what is current.
+	Waiting []string
+	// Unheard are those that are not connected. Starting: they may have had no time for
+	// it yet, since they or this controller have just started.
+	Unheard  []string
+	Starting bool
+	// Rejections are, by replica, why one of the resources was refused.
+	Rejections map[string]string
+	// Attachments are the verdicts on what attaches the policy here. Manual: nothing is
+	// attached by the controller; Instructions say what to configure, and Seen that
+	// requests under the policy have reached the data plane.
+	Attachments  []attach.Verdict
+	Manual       bool
+	Instructions string
+	Seen         bool
+	// Before is the condition as it is; nil: absent, or of an older generation.
+	Before *metav1.Condition
+}
+
+// Programmed says whether a policy is in force at an ancestor: that every ready replica
+// of the data plane runs it, and that what makes Envoy call them was accepted. The
+// first rule that applies decides.
+func Programmed(f *Facts) translate.Condition {
+	is := func(status metav1.ConditionStatus, reason, message string) translate.Condition {
+		return translate.Condition{Status: status, Reason: reason, Message: message}
+	}
+	wasTrue := f.Before != nil && f.Before.Status == metav1.ConditionTrue
+	attached, notYet := worst(f.Attachments)
+	switch {
+	case f.Override == translate.OverrideFull:
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonOverridden, f.OverrideMessage)
+	case len(f.Rejections) > 0:
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonRejected, rejected(f.Rejections))
+	case attached == attach.Blocked:
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonNotAttached, notYet)
+	case f.Ready == 0:
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
+			"No replica of the data plane is ready. Requests pass uncached.")
+	case len(f.Waiting) > 0:
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
+			"Waiting until it runs on "+some(f.Waiting)+".")
+	case len(f.Unheard) > 0 && (!f.Starting || !wasTrue):
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
+			"Waiting to hear from "+some(f.Unheard)+" of the data plane.")
+	case attached == attach.Pending:
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling, notYet)
+	case f.Manual && !f.Seen && !wasTrue:
+		return is(metav1.ConditionUnknown, v1alpha1.PolicyReasonAttachmentUnknown, f.Instructions)
+	case f.Override == translate.OverridePartial:
+		return is(metav1.ConditionTrue, v1alpha1.PolicyReasonPartiallyProgrammed, f.OverrideMessage)
+	}
+	return is(metav1.ConditionTrue, v1alpha1.PolicyReasonProgrammed,
+		"Every ready replica of the data plane runs it, and it is attached.")
+}
+
+// worst returns the worst state, and what is said of it.
+func worst(verdicts []attach.Verdict) (state attach.State, message string) {
+	state = attach.Attached
+	for _, v := range verdicts {
+		if v.State == attach.Blocked && state != attach.Blocked || v.State == attach.Pending && state == attach.Attached {
+			state, message = v.State, v.Message
+		}
+	}
+	return state, message
+}
+
+// some names a few of many.
+func some(names []string) string {
+	const most = 3
+	names = slices.Sorted(slices.Values(names))
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func rejected(rejections map[string]string) string {
+	first := ""
+	for replica := range rejections {
+		if first == "" || replica < first {
+			first = replica
+		}
+	}
+	return fmt.Sprintf("%d of the data plane's replicas refuse it; %s says: %s", len(rejections), first, rejections[first])
+}
