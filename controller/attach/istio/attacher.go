@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,7 +51,7 @@ func (*Attacher) Name() string { return Name }
 // Controllers implements attach.Attacher. Waypoints are among them so that it can be said why they are refused.
 func (*Attacher) Controllers() []translate.Controller {
 	return []translate.Controller{
-		{Name: GatewayController, Attachment: Name, MessageTimeout: MessageTimeout, MaxMessageTimeout: MaxMessageTimeout},
+		{Name: GatewayController, Attachment: Name, Mesh: true, MessageTimeout: MessageTimeout, MaxMessageTimeout: MaxMessageTimeout},
 		{Name: WaypointController, Attachment: Name, MessageTimeout: MessageTimeout, MaxMessageTimeout: MaxMessageTimeout},
 	}
 }
@@ -79,8 +80,12 @@ func (a *Attacher) Attach(ctx context.Context, c client.Client, w attach.Wanted)
 		if err != nil {
 			return pending(verdicts, err.Error()), err
 		}
+		ports, err := servicePorts(ctx, c)
+		if err != nil {
+			return pending(verdicts, err.Error()), err
+		}
 		wanted, placed = EnvoyFilters(w.Attachments, Options{RootNamespace: a.config.RootNamespace,
-			ClusterDomain: a.config.ClusterDomain, DataPlane: w.DataPlane, Selectors: selectors})
+			ClusterDomain: a.config.ClusterDomain, DataPlane: w.DataPlane, Release: w.Release, Selectors: selectors, ServicePorts: ports})
 	} else {
 		pending(verdicts, fmt.Sprintf("The Service %s of the data plane does not exist, or has no port %d.",
 			w.DataPlane.Service, w.DataPlane.Port))
@@ -100,6 +105,24 @@ func pending(verdicts []attach.Verdict, message string) []attach.Verdict {
 		verdicts[i] = attach.Verdict{State: attach.Pending, Message: message}
 	}
 	return verdicts
+}
+
+// servicePorts are the ports of all Services.
+func servicePorts(ctx context.Context, c client.Reader) (map[types.NamespacedName][]int32, error) {
+	var list corev1.ServiceList
+	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list Services: %w", err)
+	}
+	out := make(map[types.NamespacedName][]int32, len(list.Items))
+	for i := range list.Items {
+		s := &list.Items[i]
+		for _, port := range s.Spec.Ports {
+			if port.Protocol != corev1.ProtocolUDP {
+				out[client.ObjectKeyFromObject(s)] = append(out[client.ObjectKeyFromObject(s)], port.Port)
+			}
+		}
+	}
+	return out, nil
 }
 
 // selectors are those of the classic Gateways.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weirproxy/weir/controller/attach"
@@ -168,6 +169,9 @@ func (o *Options) object(p *proxies, name string, patches []any) *unstructured.U
 	u.SetNamespace(p.namespace)
 	u.SetName(name)
 	u.SetLabels(labels())
+	if o.Release != nil {
+		u.SetOwnerReferences([]metav1.OwnerReference{*o.Release})
+	}
 	// Where istiod sends gateways only the clusters that their routes name, it is told of this one.
 	u.SetAnnotations(map[string]string{"envoyfilter.istio.io/referenced-services": o.serviceHost(o.DataPlane.Service)})
 	return u

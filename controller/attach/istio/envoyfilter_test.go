@@ -24,7 +24,9 @@ var update = flag.Bool("update", false, "write the .out.yaml files anew")
 // attachmentsIn is an input of EnvoyFilters: a file *.in.yaml.
 type attachmentsIn struct {
 	Attachments []translate.Attachment       `json:"attachments"`
-	Selectors   map[string]map[string]string `json:"selectors,omitempty"` // by namespace/name of a classic Gateway
+	// Selectors are by namespace/name of a classic Gateway, Ports by that of a Service.
+	Selectors map[string]map[string]string `json:"selectors,omitempty"`
+	Ports     map[string][]int32           `json:"ports,omitempty"`
 }
 
 func options(in *attachmentsIn) Options {
@@ -32,10 +34,18 @@ func options(in *attachmentsIn) Options {
 		Service: types.NamespacedName{Namespace: "weir-system", Name: "weir-extproc"}, Port: 9002, Resolves: true}}
 	o.Selectors = map[types.NamespacedName]map[string]string{}
 	for name, selector := range in.Selectors {
-		namespace, name, _ := strings.Cut(name, "/")
-		o.Selectors[types.NamespacedName{Namespace: namespace, Name: name}] = selector
+		o.Selectors[named(name)] = selector
+	}
+	o.ServicePorts = map[types.NamespacedName][]int32{}
+	for name, ports := range in.Ports {
+		o.ServicePorts[named(name)] = ports
 	}
 	return o
+}
+
+func named(text string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(text, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
 // render is what a golden file has: the EnvoyFilters, then where each attachment went.

@@ -1,6 +1,7 @@
 package istio
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weirproxy/weir/controller/attach"
@@ -28,6 +29,10 @@ type Options struct {
 	// ClusterDomain is the domain of Services: cluster.local.
 	ClusterDomain string
 	DataPlane     attach.DataPlane
+	// Release, if not nil, owns what is made.
+	Release *metav1.OwnerReference
+	// ServicePorts are the ports of Services, which a mesh route without a port of its own has all.
+	ServicePorts map[types.NamespacedName][]int32
 	// Selectors are the spec.selector of each classic Gateway.
 	Selectors map[types.NamespacedName]map[string]string
 }

@@ -71,18 +71,23 @@ func (o *Options) proxiesOf(a *translate.Attachment) (*proxies, error) {
 
 // routesOf are the routes that istiod makes of an attachment's rule: one a host and name.
 func (o *Options) routesOf(a *translate.Attachment) []route {
-	hosts := a.Hosts
+	hosts, ports := a.Hosts, []int32{a.Port}
 	switch {
 	case string(deref(a.Parent.Kind)) == kindService:
 		// Whatever hostnames the route has: in the mesh they do not count.
-		hosts = []string{o.serviceHost(types.NamespacedName{
-			Namespace: string(deref(a.Parent.Namespace)), Name: string(a.Parent.Name)})}
+		service := types.NamespacedName{Namespace: string(deref(a.Parent.Namespace)), Name: string(a.Parent.Name)}
+		hosts = []string{o.serviceHost(service)}
+		if a.Port == 0 {
+			ports = o.ServicePorts[service]
+		}
 	case len(hosts) == 0:
 		hosts = []string{"*"}
 	}
-	out := make([]route, 0, len(hosts))
+	var out []route
 	for _, host := range hosts {
-		out = append(out, route{host: strings.ToLower(host), port: a.Port, name: routeName(a)})
+		for _, port := range ports {
+			out = append(out, route{host: strings.ToLower(host), port: port, name: routeName(a)})
+		}
 	}
 	return out
 }
