@@ -54,7 +54,8 @@ func (c *Cluster) cli(ctx context.Context, program, stdin string, args []string)
 	}
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	if err := command.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, stderr.String())
+		words := strings.Join(append([]string{filepath.Base(program)}, args...), " ")
+		return stdout.String(), fmt.Errorf("%s: %w: %s", words, err, stderr.String())
 	}
 	return stdout.String(), nil
 }

@@ -26,7 +26,7 @@ func (c *Cluster) Describe(tb harness.TB, namespace string) string {
 	if err != nil {
 		pods = ""
 	}
-	for _, pod := range strings.Fields(pods) {
+	for pod := range strings.FieldsSeq(pods) {
 		show("logs", pod, "--all-containers", "--prefix", "--tail=40")
 	}
 	return text.String()

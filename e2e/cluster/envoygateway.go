@@ -27,8 +27,8 @@ func (c *Cluster) InstallEnvoyGateway(tb harness.TB) {
 	if err != nil {
 		tb.Fatalf("prepare the chart of Envoy Gateway: %v", err)
 	}
-	_, err = c.Helm(tb.Context(), "install", "envoy-gateway", chart, "--namespace=envoy-gateway-system", "--create-namespace",
-		"--wait", "--timeout="+startLimit.String())
+	_, err = c.Helm(tb.Context(), "install", "envoy-gateway", chart, "--namespace=envoy-gateway-system",
+		"--create-namespace", "--wait", "--timeout="+startLimit.String())
 	if err != nil {
 		tb.Fatalf("install Envoy Gateway: %v", err)
 	}
@@ -55,8 +55,8 @@ func envoyGatewayChart(source string) (string, error) {
 	return chart, os.WriteFile(filepath.Join(chart, "values.yaml"), []byte(filled), 0o644)
 }
 
-// GatewayURL returns the URL, without a path, that leads to a listener's port of a Gateway of Envoy Gateway: a NodePort.
-// It waits until the Gateway is programmed and the port answers.
+// GatewayURL returns the URL, without a path, that leads to a listener's port of a Gateway of Envoy Gateway: its
+// NodePort. It waits until the Gateway is programmed.
 func (c *Cluster) GatewayURL(tb harness.TB, namespace, name string, port int) string {
 	tb.Helper()
 	c.Await(tb, "--namespace="+namespace, "--for=condition=Programmed", "gateway/"+name)

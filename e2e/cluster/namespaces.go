@@ -23,11 +23,13 @@ const (
 	clusterDomain = "cluster.local"
 )
 
-// kubeletTunables are what the kubelet sets for the whole machine, to these values. It finds them so already: in files
+// kubeletTunables returns what the kubelet sets for the whole machine, to these values. It finds them so already: in files
 // mounted over the real ones.
-var kubeletTunables = map[string]string{
-	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
-	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
+func kubeletTunables() map[string]string {
+	return map[string]string{
+		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
+		"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
+	}
 }
 
 // arrangeNamespaces gives the process inside, and all that come after it, their own view of the machine.
@@ -68,7 +70,7 @@ func arrangeMounts() error {
 }
 
 func hideTunables() error {
-	for name, value := range kubeletTunables {
+	for name, value := range kubeletTunables() {
 		file := filepath.Join(stateDir, "sysctl."+strings.ReplaceAll(name, "/", "."))
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
 			return err

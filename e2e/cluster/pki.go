@@ -21,14 +21,16 @@ import (
 
 const apiServerURL = "https://127.0.0.1:6443"
 
-// identities are the users that components log in as, with a token each, by the name of their kubeconfig. Kubernetes'
+// identities returns the users that components log in as, with a token each, by the name of their kubeconfig. Kubernetes'
 // own RBAC rules know these names, so that what a component may do is as anywhere else.
-var identities = map[string]struct{ user, group string }{
-	"admin":                   {"admin", "system:masters"},
-	"kube-controller-manager": {user: "system:kube-controller-manager"},
-	"kube-scheduler":          {user: "system:kube-scheduler"},
-	"kube-proxy":              {user: "system:kube-proxy"},
-	"kubelet":                 {"system:node:" + nodeName, "system:nodes"},
+func identities() map[string]struct{ user, group string } {
+	return map[string]struct{ user, group string }{
+		"admin":                   {"admin", "system:masters"},
+		"kube-controller-manager": {user: "system:kube-controller-manager"},
+		"kube-scheduler":          {user: "system:kube-scheduler"},
+		"kube-proxy":              {user: "system:kube-proxy"},
+		"kubelet":                 {"system:node:" + nodeName, "system:nodes"},
+	}
 }
 
 // writeIdentities writes the certificate authority, the API server's certificate, the key of service accounts, and for
@@ -45,7 +47,7 @@ func writeIdentities(dir string) error {
 		return err
 	}
 	var tokens strings.Builder
-	for name, identity := range identities {
+	for name, identity := range identities() {
 		token := rand.Text()
 		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, identity.user, identity.user, identity.group)
 		if err := writeKubeconfig(filepath.Join(dir, name+".kubeconfig"), authority, token); err != nil {
@@ -55,7 +57,8 @@ func writeIdentities(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "tokens.csv"), []byte(tokens.String()), 0o600)
 }
 
-// writeCertificate writes NAME.crt and NAME.key: a certificate authority when there is no issuer, else the API server's.
+// writeCertificate writes NAME.crt and NAME.key: of a certificate authority when there is no issuer, else of the API
+// server.
 func writeCertificate(dir, name string, issuer *x509.Certificate, issuerKey *ecdsa.PrivateKey) (
 	*x509.Certificate, *ecdsa.PrivateKey, error,
 ) {

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -61,9 +62,7 @@ func (s *stage) apply(name string, values map[string]any) {
 func (s *stage) fill(name string, values map[string]any) string {
 	s.t.Helper()
 	all := map[string]any{"Namespace": s.namespace, "NodeIP": cluster.NodeIP}
-	for key, value := range values {
-		all[key] = value
-	}
+	maps.Copy(all, values)
 	var text bytes.Buffer
 	file, err := template.ParseFiles("testdata/" + name)
 	if err == nil {
