@@ -37,6 +37,11 @@ build: ## Build the binaries into bin/
 	  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/$$command ./cmd/$$command; \
 	done
 
+.PHONY: images
+images: ## Build the container images into dist/, without a container engine (PLATFORMS=linux/amd64,linux/arm64)
+	@go run ./images -version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct) \
+	  $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(if $(TAG),-tag $(TAG))
+
 .PHONY: tools
 tools: ## Install the pinned tools (Envoy, golangci-lint, …) into the cache
 	@.ci/tools
