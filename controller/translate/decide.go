@@ -96,7 +96,7 @@ func (t *translation) guardAt(r *placed, u *rule, p *place) Guard {
 	if p.listener != nil {
 		targets = append(targets, Target{kindGateway, p.key.namespace, p.key.name, p.listener.name})
 	}
-	return t.guards.of(append(targets, Target{Kind: p.key.kind, Namespace: p.key.namespace, Name: p.key.name})...)
+	return t.guards.of(p.controller(), append(targets, Target{Kind: p.key.kind, Namespace: p.key.namespace, Name: p.key.name})...)
 }
 
 // widen refuses a rule at all Gateways of Envoy Gateway where it is refused at one of
@@ -130,6 +130,9 @@ func (t *translation) record(r *placed, d *decision) {
 	for i := range d.units {
 		u := &d.units[i]
 		for j, p := range u.chain.policies {
+			if d.rule.repeats >= 0 && j < len(u.chain.policies)-1 {
+				continue // only who means this rule has to know
+			}
 			f := p.at(u.place.key, u.place.controller())
 			f.rules++
 			switch {
@@ -167,7 +170,7 @@ func (f *facts) inForce(r *placed, d *decision, u *unit, p *policy) {
 	if at < 0 {
 		f.overridden++
 		f.superseded.add(d.rule, func() string {
-			return "On " + r.describe(d.rule) + " the policies of " + d.winner.place.describe() +
+			return "On " + r.describe(d.rule) + " the policies at " + d.winner.place.describe() +
 				" hold, which comes first: a request does not tell where it came in."
 		})
 		return
@@ -182,8 +185,12 @@ func (f *facts) inForce(r *placed, d *decision, u *unit, p *policy) {
 	}
 	if extent != OverrideNone {
 		f.superseded.add(d.rule, func() string {
-			return "On " + r.describe(d.rule) + " it is superseded, in whole or in part, by " +
-				strings.Join(w.names[at+1:], ", ") + "."
+			extent := "in part"
+			if w.extents[at] == OverrideFull {
+				extent = "wholly"
+			}
+			return "On " + r.describe(d.rule) + " it is superseded " + extent + " by " +
+				strings.Join(w.superseders(at), ", ") + "."
 		})
 	}
 	f.served(r.resource)

@@ -1,12 +1,14 @@
 package translate
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/cachepolicy/feed"
 )
 
@@ -65,7 +67,20 @@ func (t *translation) newEntrance(l *listener) *feed.Entrance {
 		e.Scheme = "https"
 		e.CA = t.authority(l)
 	}
+	if cachepolicy.ValidateEntrance(e) != nil {
+		return nil
+	}
 	return e
+}
+
+// addAddress takes in what an attachment says of a listener, in whatever order.
+func (t *translation) addAddress(a *Address) {
+	key := addressKey{a.Gateway, a.Listener}
+	before := t.addresses[key]
+	if before == nil || !before.None && (a.None ||
+		cmp.Or(cmp.Compare(a.Host, before.Host), cmp.Compare(a.Port, before.Port)) < 0) {
+		t.addresses[key] = a
+	}
 }
 
 // address is what an attachment says of a listener, or else of its Gateway.

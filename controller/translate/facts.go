@@ -46,7 +46,8 @@ func (f *facts) problem(c Condition) {
 
 func (f *facts) conflict(target Target, winner *policy) {
 	f.conflicted.add(nil, func() string {
-		return winner.String() + " has " + target.String() + ", and is older: a target takes one policy."
+		return winner.String() + " has " + target.String() +
+			": a target takes one policy, the oldest, or else the first by namespace and name."
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/cachepolicy/feed"
 	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
 	"github.com/weirproxy/weir/controller/translate"
@@ -186,6 +187,7 @@ func checkFeed(t *testing.T, out *translate.Output) {
 	specs := map[string]*v1alpha1.CachePolicySpec{}
 	entrances := map[string]bool{}
 	var objects []feed.Object
+	var changes []cachepolicy.Change
 	for i := range out.Policies {
 		p := &out.Policies[i]
 		specs[p.Namespace+"/"+p.Name] = &p.Spec
@@ -204,8 +206,16 @@ func checkFeed(t *testing.T, out *translate.Output) {
 			t.Errorf("encode: %v", err)
 			continue
 		}
-		if _, err := feed.Decode(r.Name, r.Data); err != nil {
+		decoded, err := feed.Decode(r.Name, r.Data)
+		if err != nil {
 			t.Errorf("decode %s: %v", r.Name, err)
+		}
+		changes = append(changes, cachepolicy.Change{Name: r.Name, Object: decoded})
+	}
+	_, verdicts := cachepolicy.NewTable().Apply(changes)
+	for name, err := range verdicts {
+		if err != nil {
+			t.Errorf("a replica refuses %s: %v", name, err)
 		}
 	}
 	for i := range out.Routes {

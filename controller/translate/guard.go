@@ -6,28 +6,46 @@ import (
 	"strings"
 )
 
-// guards are the Guards by target.
-type guards map[Target]Guard
+// guards are the Guards by target, each list in an order that does not depend on that
+// of the Input.
+type guards map[Target][]*Guard
 
 func newGuards(list []Guard) guards {
 	out := make(guards, len(list))
-	sorted := slices.SortedFunc(slices.Values(list), func(a, b Guard) int {
-		return cmp.Or(cmp.Compare(a.RefuseMessage, b.RefuseMessage), cmp.Compare(a.RefuseReason, b.RefuseReason),
-			cmp.Compare(a.Note, b.Note))
-	})
-	for _, g := range sorted {
-		if before, ok := out[g.Target]; ok {
-			inherits := before.Inherits && g.Inherits
-			g = before.and(g)
-			g.Inherits = inherits
-		}
-		out[g.Target] = g
+	for i := range list {
+		out[list[i].Target] = append(out[list[i].Target], &list[i])
+	}
+	for _, same := range out {
+		slices.SortFunc(same, func(a, b *Guard) int {
+			return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.RefuseMessage, b.RefuseMessage),
+				cmp.Compare(a.RefuseReason, b.RefuseReason), cmp.Compare(a.Note, b.Note))
+		})
 	}
 	return out
 }
 
-// and is what holds where both hold. Whether more is to be asked, other says.
-func (g Guard) and(other Guard) Guard {
+// of returns what holds at Gateways of a controller for targets of falling specificity.
+func (g guards) of(controller string, targets ...Target) Guard {
+	var held Guard
+	var done []string // classes of which a more specific target has said all
+	for _, t := range targets {
+		var closed []string
+		for _, found := range g[t] {
+			if found.Controller != "" && found.Controller != controller || slices.Contains(done, found.Class) {
+				continue
+			}
+			held.add(found)
+			if !found.Inherits {
+				closed = append(closed, found.Class)
+			}
+		}
+		done = append(done, closed...)
+	}
+	return held
+}
+
+// add is what holds where another Guard holds, too.
+func (g *Guard) add(other *Guard) {
 	if g.RefuseReason == "" {
 		g.RefuseReason, g.RefuseMessage = other.RefuseReason, other.RefuseMessage
 	}
@@ -35,17 +53,4 @@ func (g Guard) and(other Guard) Guard {
 		g.Note = strings.TrimSpace(g.Note + " " + other.Note)
 	}
 	g.NoDetachedFetch = g.NoDetachedFetch || other.NoDetachedFetch
-	g.Inherits = other.Inherits
-	return g
-}
-
-// of returns what holds for targets of falling specificity.
-func (g guards) of(targets ...Target) Guard {
-	held := Guard{Inherits: true}
-	for _, t := range targets {
-		if found, ok := g[t]; ok && held.Inherits {
-			held = held.and(found)
-		}
-	}
-	return held
 }

@@ -1,6 +1,9 @@
 package translate
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // intersect returns the host that a route's hostname and a listener's have in common:
 // the more specific of the two. An empty one stands for every host, and "*." for one or
@@ -43,7 +46,7 @@ func commonHosts(listener string, route []string) ([]string, bool) {
 	}
 	var out []string
 	for _, name := range route {
-		if host, ok := intersect(listener, name); ok {
+		if host, ok := intersect(listener, name); ok && !slices.Contains(out, host) {
 			out = append(out, host)
 		}
 	}

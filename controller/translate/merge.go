@@ -108,6 +108,17 @@ func longestWait(p *cachepolicy.Policy) time.Duration {
 	return max(p.Coalescing.MaxWait, p.Stale.SoftTimeout)
 }
 
+// superseders are the names of the policies that supersede leaves of one.
+func (m *merged) superseders(of int) []string {
+	var names []string
+	for i := of + 1; i < len(m.policies); i++ {
+		if m.policies[i].leaves&m.policies[of].leaves != 0 {
+			names = append(names, m.names[i])
+		}
+	}
+	return names
+}
+
 // extents says how far each policy is superseded by those after it.
 func extents(policies []*policy) []Override {
 	out := make([]Override, len(policies))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/cachepolicy/feed"
 )
 
@@ -61,8 +62,7 @@ func Translate(in *Input) *Output {
 		t.services[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = true
 	}
 	for i := range in.Addresses {
-		a := &in.Addresses[i]
-		t.addresses[addressKey{a.Gateway, a.Listener}] = a
+		t.addAddress(&in.Addresses[i])
 	}
 	for _, o := range in.HTTPRoutes {
 		t.add(fromHTTPRoute(o))
@@ -115,7 +115,7 @@ func (t *translation) serve() {
 			for i := range r.rules {
 				decisions[i] = decision{rule: &r.rules[i]}
 			}
-			if out := t.feedRoute(r, decisions); fits(out) {
+			if out := t.feedRoute(r, decisions); sendable(out) == nil {
 				t.out.Routes = append(t.out.Routes, *out)
 			}
 		}
@@ -135,11 +135,11 @@ func (t *translation) serveRoute(r *placed) bool {
 		return false
 	}
 	out := t.feedRoute(r, decisions)
-	if fits(out) {
+	if err := sendable(out); err == nil {
 		t.out.Routes = append(t.out.Routes, *out)
 	} else {
 		for i := range decisions {
-			decisions[i].winner, decisions[i].fault = nil, "The route is too big for the feed."
+			decisions[i].winner, decisions[i].fault = nil, "The route cannot be told to the data plane: "+err.Error()+"."
 		}
 	}
 	for i := range decisions {
@@ -161,14 +161,16 @@ func (t *translation) feedRoute(r *placed, decisions []decision) *feed.Route {
 	return out
 }
 
-// fits reports whether a route can travel.
-func fits(r *feed.Route) bool {
+// sendable is why a replica would refuse a route: it is too big, or there is a match
+// that cannot be decided by.
+func sendable(r *feed.Route) error {
 	const surely = feed.MaxResourceBytes / 16 // whatever JSON makes of it
-	if roughSize(r) < surely {
-		return true
+	if roughSize(r) > surely {
+		if _, err := feed.Encode(r); err != nil {
+			return err
+		}
 	}
-	_, err := feed.Encode(r)
-	return err == nil
+	return cachepolicy.ValidateRoute(r)
 }
 
 // roughSize is about how many bytes of text are in a route.
@@ -215,7 +217,7 @@ func (t *translation) attach(r *placed, decisions []decision) {
 			if !u.live() {
 				continue
 			}
-			t.out.Attached = append(t.out.Attached, r.attachment(d, u.place))
+			t.out.Attached = append(t.out.Attached, r.attachment(d, u))
 			if g := u.place.gateway(); g != nil {
 				t.caching[g] = true
 			}
@@ -233,10 +235,11 @@ func (t *translation) attach(r *placed, decisions []decision) {
 	}
 }
 
-func (r *placed) attachment(d *decision, p *place) Attachment {
+func (r *placed) attachment(d *decision, u *unit) Attachment {
+	p := u.place
 	a := Attachment{
 		Route: r.target, RuleIndex: d.rule.index, RuleName: d.rule.name, Matches: d.rule.matches, Hosts: p.hosts,
-		Layers: d.winner.chain.layers, Scope: d.rule.scope, Parent: p.key.ref(), Port: p.port,
+		Layers: u.chain.layers, Scope: d.rule.scope, Parent: p.key.ref(), Port: p.port,
 		LongestWait: d.winner.chain.longest,
 	}
 	if l := p.listener; l != nil {

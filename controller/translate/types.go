@@ -78,11 +78,17 @@ type Target struct {
 }
 
 // Guard is what an attachment learned of one target: of the policies of others on it,
-// as a rule. Where several hold for a rule at a Gateway, the most specific one decides
-// alone (rule, route, listener, Gateway), as a SecurityPolicy of Envoy Gateway
-// replaces the less specific one; an empty Guard so lifts those above it.
+// as a rule. Where several of a class hold for a rule at a Gateway, the most specific
+// ones decide alone (rule, route, listener, Gateway), as a SecurityPolicy of Envoy
+// Gateway replaces the less specific one; an empty Guard so lifts those above it.
 type Guard struct {
 	Target Target
+	// Class is what it comes from (SecurityPolicy, say). Guards of one class do not lift
+	// those of another.
+	Class string
+	// Controller: it only holds at Gateways whose class has this controllerName; empty:
+	// everywhere.
+	Controller string
 	// Inherits: what less specific Guards say holds beside this one.
 	Inherits bool
 	// RefuseReason, if not empty, refuses the target: no policy is in force on it. It
@@ -95,7 +101,8 @@ type Guard struct {
 	NoDetachedFetch bool
 }
 
-// Address is where a listener of a Gateway is reached from within the cluster.
+// Address is where a listener of a Gateway is reached from within the cluster. Of
+// several for the same listeners None beats the others.
 type Address struct {
 	Gateway  types.NamespacedName
 	Listener string // empty: all listeners
@@ -205,9 +212,11 @@ type Attachment struct {
 	// Hosts are what the route's hostnames and the listener's have in common. None:
 	// every host.
 	Hosts []string
-	// Layers are the policies in force, the least specific first, as in feed.Rule. Where
-	// none of them targets the route, they are in force through Parent: then a Gateway
-	// among their targets may be another one, whose policies hold here too.
+	// Layers are the policies that claim the rule here, the least specific first, and by
+	// which of their targets: all of these are the rule, the route, the listener or the
+	// Gateway of this Attachment. They are in force, unless the rule has other policies
+	// at an older Gateway or a listener before: then those are, as the feed says of the
+	// Scope, and Ancestor.Override says so. Scope tells the data plane which hold.
 	Layers []Layer
 	Scope  string
 
