@@ -1,15 +1,11 @@
 package e2e_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -185,113 +181,5 @@ func (f *fleet) duringFills() {
 		want = 10_000
 	}
 	c := &churn{fleet: f}
-	for k := range c.keys {
-		f.serve(c.keys[k].path(k), c.answer(k))
-	}
-	var wg sync.WaitGroup
-	done := func() bool { return c.writes.Load() >= want && c.fetches.Load() >= want || f.t.Failed() }
-	for w := range churnWriters {
-		wg.Go(func() { c.write(w, done) })
-	}
-	for i := range churnReaders {
-		wg.Go(func() { c.read(f.replicas[i%len(f.replicas)], done) })
-	}
-	wg.Wait()
-	f.t.Logf("%d reads, %d requests at the origin, %d confirmed invalidations, %d not confirmed in time, %d stale",
-		c.reads.Load(), c.fetches.Load(), c.writes.Load(), c.uncertain.Load(), c.stale.Load())
-}
-
-const churnWriters, churnReaders = 6, 12
-
-// churn is content that changes and is invalidated all the time.
-type churn struct {
-	*fleet
-	keys                                     [64]churnKey
-	reads, fetches, writes, uncertain, stale atomic.Int64
-}
-
-// churnKey is one page: its newest version, and the newest whose invalidation was confirmed.
-type churnKey struct {
-	content, confirmed atomic.Int64
-}
-
-func (*churnKey) path(k int) string { return fmt.Sprintf("/fills/%d", k) }
-
-// answer says the version there is when the request comes, and some time later.
-func (c *churn) answer(k int) func(int, *http.Request) harness.Reply {
-	return func(int, *http.Request) harness.Reply {
-		c.fetches.Add(1)
-		return harness.Reply{
-			Body:   strconv.AppendInt(nil, c.keys[k].content.Load(), 10), // read now, sent later
-			Delay:  time.Duration(rand.N(20)) * time.Millisecond,
-			Header: harness.Fields("Cache-Control", "max-age=600", "Surrogate-Key", fmt.Sprintf("k%d", k)),
-		}
-	}
-}
-
-// write changes pages and invalidates them.
-func (c *churn) write(first int, done func() bool) {
-	client := &http.Client{}
-	defer client.CloseIdleConnections()
-	for n := first; !done(); n += churnWriters {
-		k, r := n%len(c.keys), c.replicas[rand.N(len(c.replicas))]
-		key := &c.keys[k]
-		version := key.content.Add(1)
-		sure, err := c.invalidateOne(client, r, key.path(k), fmt.Sprintf("k%d", k), n)
-		switch {
-		case err != nil:
-			c.t.Errorf("invalidate: %v", err)
-			return
-		case !sure:
-			c.uncertain.Add(1)
-			continue
-		}
-		c.writes.Add(1)
-		for have := key.confirmed.Load(); have < version; have = key.confirmed.Load() {
-			key.confirmed.CompareAndSwap(have, version)
-		}
-	}
-}
-
-// read asks one replica for pages.
-func (c *churn) read(r *replica, done func() bool) {
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-	defer client.CloseIdleConnections()
-	for !done() {
-		k := rand.N(len(c.keys))
-		least := c.keys[k].confirmed.Load()
-		body, err := fetch(client, r.get(c.keys[k].path(k)))
-		got, errNumber := strconv.ParseInt(body, 10, 64)
-		if err != nil || errNumber != nil {
-			c.t.Errorf("replica %s: %q, %v", r.name, body, err)
-			return
-		}
-		c.reads.Add(1)
-		if got < least {
-			c.stale.Add(1)
-			c.t.Errorf("replica %s, key %d: version %d after %d was confirmed", r.name, k, got, least)
-		}
-	}
-}
-
-// invalidateOne invalidates a path by one of several roads, and reports whether all replicas have confirmed it.
-func (f *fleet) invalidateOne(client *http.Client, r *replica, path, tag string, n int) (sure bool, err error) {
-	order := map[string]string{"by": "Url", "value": fleetURL(path), "namespace": "shop"}
-	if n%3 == 0 {
-		order = map[string]string{"by": "Tag", "value": tag, "namespace": "shop"}
-	}
-	body, err := json.Marshal(order)
-	if err != nil {
-		return false, err
-	}
-	resp, err := client.Post("http://"+r.weir.AdminAddress+"/v1/invalidate", "application/json", bytes.NewReader(body))
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var done invalidation
-	if err := json.NewDecoder(resp.Body).Decode(&done); err != nil {
-		return false, err
-	}
-	return done.Certain, nil
+	c.run(func() bool { return c.writes.Load() >= want && c.fetches.Load() >= want })
 }

@@ -110,11 +110,11 @@ func (f *fleet) clientLeaves() {
 func (f *fleet) lostReply() {
 	f.serve("/lost", versions())
 	a, b := f.replicas[0], f.replicas[1]
-	f.proxy.Mute(true)
+	f.mute(true)
 	if got := a.do(a.get("/lost")); string(got.Body) != "v1" {
 		f.t.Errorf("with Redis mute: %d %q", got.Status, got.Body)
 	}
-	f.proxy.Mute(false)
+	f.mute(false)
 	f.inTouch()
 	if got := b.do(b.get("/lost")); got.Status != 200 {
 		f.t.Errorf("afterwards: %d %q", got.Status, got.Body)

@@ -141,8 +141,8 @@ func (f *fleet) healthy() {
 
 // slowRedis: 100 ms for each answer of Redis.
 func (f *fleet) slowRedis() {
-	f.load("slow", 60, func() { f.proxy.Delay(100 * time.Millisecond) })
-	f.proxy.Delay(0)
+	f.load("slow", 60, func() { f.delay(100 * time.Millisecond) })
+	f.delay(0)
 	f.sharesAgain("/again/slow")
 }
 

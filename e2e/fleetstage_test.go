@@ -49,7 +49,6 @@ type fleet struct {
 	t        *testing.T
 	origin   *harness.Origin
 	redis    *harness.Redis
-	proxy    *harness.Proxy // in front of Redis
 	replicas []*replica
 	base     []baseline // of the replicas, once they were started
 }
@@ -59,7 +58,8 @@ type replica struct {
 	*edge
 	name    string
 	options harness.WeirOptions
-	whole   *testing.T // the test that the fleet is of: what a part of it starts goes on
+	proxy   *harness.Proxy // in front of Redis
+	whole   *testing.T     // the test that the fleet is of: what a part of it starts goes on
 }
 
 // baseline is what a process holds when nothing is asked.
@@ -71,7 +71,6 @@ func startFleet(t *testing.T) *fleet {
 	t.Helper()
 	const replicas, messageTimeout = 3, 20 * time.Second
 	f := &fleet{t: t, origin: harness.StartOrigin(t), redis: harness.StartRedis(t)}
-	f.proxy = harness.StartProxy(t, f.redis.Address)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("5a", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,6 +80,7 @@ func startFleet(t *testing.T) *fleet {
 	for i := range f.replicas {
 		name := string(rune('a' + i))
 		r := &replica{edge: &edge{t: t, origin: f.origin}, name: name, whole: t}
+		r.proxy = harness.StartProxy(t, f.redis.Address)
 		r.envoy = harness.StartEnvoy(t, harness.EnvoyOptions{
 			Origins: []string{f.origin.Address()}, Concurrency: 1, MessageTimeout: messageTimeout,
 			Routes: []harness.Route{
@@ -91,7 +91,7 @@ func startFleet(t *testing.T) *fleet {
 			Policies: map[string]string{"shop.yaml": fleetPolicies}, RefillAddress: r.envoy.RefillAddress(),
 			Args: []string{
 				"--envoy-message-timeout=" + messageTimeout.String(), "--secret-file=" + secret,
-				"--redis-url=redis://" + f.proxy.Address, "--replica-name=" + name,
+				"--redis-url=redis://" + r.proxy.Address, "--replica-name=" + name,
 			},
 		}
 		f.replicas[i] = r
@@ -352,4 +352,18 @@ func (f *fleet) concurrently(do func(r *replica)) {
 		wg.Go(func() { do(r) })
 	}
 	wg.Wait()
+}
+
+// delay has every answer of Redis take so long.
+func (f *fleet) delay(d time.Duration) {
+	for _, r := range f.replicas {
+		r.proxy.Delay(d)
+	}
+}
+
+// mute swallows all answers of Redis.
+func (f *fleet) mute(on bool) {
+	for _, r := range f.replicas {
+		r.proxy.Mute(on)
+	}
 }

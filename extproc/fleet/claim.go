@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,8 +24,10 @@ type Claim struct {
 	// Known is what the process has of the variant, or nil: only what is newer is
 	// worth returning.
 	Known *store.Entry
-	// Policy is the one that the request is under.
-	Policy *cachepolicy.Policy
+	// Policy is the one that the request is under, Namespace that in which invalidations
+	// cover the answer; empty: the policy's.
+	Policy    *cachepolicy.Policy
+	Namespace string
 	// URI is the resource's, as entries have it: nobody waits for a fetch that an
 	// invalidation of it has made useless.
 	URI string
@@ -169,14 +172,16 @@ func (f *Fleet) useful(c *Claim, e *store.Entry) bool {
 		return false
 	}
 	return httpcache.SameVariant(e.Vary.Names, e.VaryValues, c.Header) &&
-		f.stamps.Check(CoveredBy(e, c.Policy.Namespace)) == Valid
+		f.stamps.Check(CoveredBy(e, c.namespace())) == Valid
 }
 
 // covered is what invalidations can name the resource of a claim by, before there
 // is an answer.
 func (c *Claim) covered() Covered {
-	return Covered{URI: c.URI, Host: hostOf(c.URI), Policy: c.Policy.String(), Namespace: c.Policy.Namespace}
+	return Covered{URI: c.URI, Host: hostOf(c.URI), Policy: c.Policy.String(), Namespace: c.namespace()}
 }
+
+func (c *Claim) namespace() string { return cmp.Or(c.Namespace, c.Policy.Namespace) }
 
 // hostOf returns the authority of a URI as entries have it.
 func hostOf(uri string) string {

@@ -42,6 +42,8 @@ type follower struct {
 	heard    atomic.Int64 // when Redis answered last, as time since Fleet.started; 0: never
 	away     atomic.Bool  // Redis was asked since, and did not answer
 	catching atomic.Bool  // it answers again, and we are behind
+
+	known atomic.Pointer[string] // see others
 }
 
 func (f *Fleet) stampKeys() []string {
@@ -182,7 +184,8 @@ type page struct {
 func (f *Fleet) page(ctx context.Context, from string) (page, error) {
 	history, applied := f.knows()
 	r, err := f.store.Run(ctx, f.beat, f.stampKeys(), f.opts.Replica, applied, history, everything(),
-		f.opts.MaxStamps, streamLength, pageSize, from, forgetAfter.Microseconds())
+		f.opts.MaxStamps, streamLength, pageSize, from, forgetAfter.Microseconds(),
+		f.follower.others())
 	if err != nil {
 		return page{}, err
 	}
@@ -202,6 +205,7 @@ func (f *Fleet) page(ctx context.Context, from string) (page, error) {
 		f.stamps.Apply(stamps, 0, f.opts.Now())
 		return p, nil
 	}
+	fo.remember(r.List(5))
 	now, position := r.Text(0), r.Uint(1)
 	f.stamps.Apply(stamps, position, f.opts.Now())
 	if now != fo.history && fo.history != "" {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +87,7 @@ func TestReplicasFollowAndConfirm(t *testing.T) {
 		b.run(t)
 		c.run(t)
 		synctest.Wait()
+		time.Sleep(complete)
 		birth := b.stamps.Position()
 		for range 100 {
 			r, err := a.Invalidate(t.Context(), Invalidation{Kind: ByTag, Namespace: "shop", Value: "red", Mode: Hard})
@@ -123,6 +125,57 @@ func TestSilentReplicasAreNamed(t *testing.T) {
 		time.Sleep(forgetAfter)
 		if r, err = a.Invalidate(t.Context(), i); err != nil || r.Replicas != 2 || r.Confirmed != 2 {
 			t.Errorf("receipt %+v, %v; want c forgotten", r, err)
+		}
+	})
+}
+
+// TestReplicasAreNotForgottenWithTheList: Redis loses everything while a replica is cut off. Whoever finds that, it is
+// still counted, until it is heard of again.
+func TestReplicasAreNotForgottenWithTheList(t *testing.T) {
+	t.Parallel()
+	for name, finds := range map[string]func(t *testing.T, survivor, fresh *replica){
+		"by a survivor's beat":         func(t *testing.T, a, _ *replica) { t.Helper(); a.refreshes(t) },
+		"by a survivor's invalidation": func(t *testing.T, a, _ *replica) { t.Helper(); a.invalidates(t, "/x", Hard) },
+		"by one that is new":           func(t *testing.T, a, fresh *replica) { t.Helper(); fresh.refreshes(t); a.refreshes(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, c := mini(t)
+			a, cut := join(t, c, "a", nil), join(t, c, "cut-off", nil)
+			cut.refreshes(t)
+			a.refreshes(t)
+			fresh := join(t, c, "fresh", nil)
+			m.FlushAll()
+			finds(t, a, fresh)
+			fresh.refreshes(t)
+			for _, r := range []*replica{a, fresh} {
+				got, err := r.Invalidate(t.Context(), Invalidation{Kind: ByAll, Mode: Hard})
+				if err != nil || !slices.Contains(got.Silent, "cut-off") || got.Replicas != 3 {
+					t.Errorf("%s: %+v, %v; want cut-off to be silent, of 3", r.opts.Replica, got, err)
+				}
+			}
+			cut.refreshes(t)
+			if list, err := a.Replicas(t.Context()); err != nil || len(list) != 3 {
+				t.Errorf("%v, %v", list, err)
+			}
+		})
+	}
+}
+
+// TestYoungHistoryIsWaitedFor: right after Redis lost the list of replicas nobody can know who is missing.
+func TestYoungHistoryIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, _ *miniredis.Miniredis, dial func() *goredis.Client) {
+		a := join(t, dial(), "a", nil)
+		a.run(t)
+		synctest.Wait()
+		i := Invalidation{Kind: ByAll, Mode: Hard}
+		if r, err := a.Invalidate(t.Context(), i); err != nil || r.Took < complete/2 {
+			t.Errorf("%+v, %v; want to have waited for others", r, err)
+		}
+		time.Sleep(complete)
+		if r, err := a.Invalidate(t.Context(), i); err != nil || r.Took > 50*time.Millisecond {
+			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }

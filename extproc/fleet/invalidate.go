@@ -30,7 +30,7 @@ func (f *Fleet) Stamp(ctx context.Context, list ...Invalidation) (uint64, error)
 	}
 	list = f.stamps.spellOut(list)
 	history, applied := f.knows()
-	args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, pageSize}
+	args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, pageSize, f.follower.others()}
 	for i := range list {
 		args = append(args, list[i].name().text(list[i].Mode))
 	}
@@ -118,7 +118,7 @@ func (f *Fleet) invalidate(ctx context.Context, limit time.Duration, list []Inva
 func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
 	receipt, known := Receipt{Position: position, Replicas: 1, Confirmed: 1}, false
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		list, err := f.Replicas(ctx)
+		list, history, err := f.members(ctx)
 		if err != nil && (ctx.Err() == nil || !known) {
 			return receipt, err
 		}
@@ -126,7 +126,7 @@ func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
 			var waiting bool
 			receipt, waiting = f.tally(position, list)
 			known = true
-			if !waiting {
+			if !waiting && history >= complete {
 				return receipt, nil
 			}
 		}

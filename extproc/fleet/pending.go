@@ -51,7 +51,7 @@ func (f *Fleet) flush(ctx context.Context) error {
 			return nil
 		}
 		history, applied := f.knows()
-		args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, 1}
+		args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, 1, f.follower.others()}
 		for _, text := range batch {
 			args = append(args, text)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,13 +27,45 @@ func (f *Fleet) Alive(r *Replica) bool { return r.SilentFor <= f.opts.Silence }
 // Replicas lists the fleet by name, with those that fell silent in the last ten
 // minutes without saying goodbye.
 func (f *Fleet) Replicas(ctx context.Context) ([]Replica, error) {
+	list, _, err := f.members(ctx)
+	return list, err
+}
+
+// complete is how old a history must be for its list of replicas to have all who are
+// in touch: two beats. Those who are not are on it as soon as one who knew them is.
+const complete = 2 * followBlock
+
+// members lists the fleet by name, and says how old the history is.
+func (f *Fleet) members(ctx context.Context) ([]Replica, time.Duration, error) {
 	r, err := f.store.Run(ctx, f.replicas, f.stampKeys())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	list := parseReplicas(r.List(0))
 	slices.SortFunc(list, func(a, b Replica) int { return cmp.Compare(a.Name, b.Name) })
-	return list, nil
+	return list, time.Duration(r.Uint(1)) * time.Microsecond, nil
+}
+
+// maxOthers bounds the replicas that one remembers.
+const maxOthers = 1000
+
+// remember notes who else is in the fleet: names and when they were seen.
+func (fo *follower) remember(others []string) {
+	var b strings.Builder
+	for i := 0; i+1 < min(len(others), 2*maxOthers); i += 2 {
+		b.WriteString(others[i] + " " + others[i+1] + "\n")
+	}
+	text := b.String()
+	fo.known.Store(&text)
+}
+
+// others are the replicas that this one knows of, for the list in Redis, should that
+// be lost.
+func (fo *follower) others() string {
+	if text := fo.known.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 // parseReplicas reads the answer of the script.

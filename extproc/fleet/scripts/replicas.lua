@@ -1,5 +1,6 @@
 -- replicas lists who beats, and what they have applied: replica, applied, us since
--- the last beat, whether it knows the present history (1 or 0), ...
+-- the last beat, whether it knows the present history (1 or 0), ...; and since how
+-- many us there is that history.
 local now = clock()
 local history = redis.call('HGET', KEYS[1], 'history') or ''
 local all, list = redis.call('HGETALL', KEYS[4]), {}
@@ -12,4 +13,5 @@ for i = 1, #all, 2 do
     list[#list + 1] = known == history and '1' or '0'
   end
 end
-return { int(now), list }
+local began = tonumber(redis.call('HGET', KEYS[1], 'began') or '0')
+return { int(now), list, int(math.max(now - began, 0)) }

@@ -1,7 +1,8 @@
 -- The invalidations of the fleet lie in one slot:
 --
 --   KEYS[1]  hash: position (of the newest stamp), history, replication,
---            since (position at which the history began), hard and soft (floors)
+--            since (position at which the history began), began (when it did), hard
+--            and soft (floors)
 --   KEYS[2]  sorted set of stamps, each scored with its newest position
 --   KEYS[3]  stream of stamps, for replicas to follow: ID position-0, fields prev
 --            (the position before) and stamp
@@ -44,11 +45,20 @@ local function append(stamp, now, limit, log)
   return at
 end
 
+-- restore puts replicas on the list that another knew of before the list was lost:
+-- who is cut off, and serves, must not be overlooked. others has "replica seen" of
+-- each.
+local function restore(others)
+  for replica, seen in string.gmatch(others, '(%S+) (%d+)') do
+    redis.call('HSETNX', KEYS[4], replica, '0 ' .. seen .. ' ')
+  end
+end
+
 -- begin sees that there is a history of stamps, and that it is the one that this
 -- Redis is in. Where stamps may have been lost - a failover, a restart, a flush,
 -- a replica that knows more than we do - everything born before now becomes
 -- stale by a stamp of its own. Returns the history.
-local function begin(now, applied, history, everything, limit, log)
+local function begin(now, applied, history, everything, limit, log, others)
   local state = redis.call('HMGET', KEYS[1], 'position', 'history', 'replication', 'since')
   local here = replication()
   local lost = not state[1] or not state[2] or redis.call('ZCARD', KEYS[2]) == 0
@@ -58,9 +68,11 @@ local function begin(now, applied, history, everything, limit, log)
     redis.call('HSET', KEYS[1], 'position', int(last))
     local at = append(everything, now, limit, log)
     local name = int(at) .. here
-    redis.call('HSET', KEYS[1], 'history', name, 'replication', here, 'since', int(at))
+    redis.call('HSET', KEYS[1], 'history', name, 'replication', here, 'since', int(at), 'began', int(now))
+    restore(others)
     return name
   end
+  if history ~= '' and history ~= state[2] then restore(others) end
   -- A replica that comes from another history with births this one has not
   -- outdated.
   if history ~= '' and history ~= state[2] and applied >= tonumber(state[4] or '0') then
