@@ -136,7 +136,11 @@ func TestReplicasAreNotForgottenWithTheList(t *testing.T) {
 	for name, finds := range map[string]func(t *testing.T, survivor, fresh *replica){
 		"by a survivor's beat":         func(t *testing.T, a, _ *replica) { t.Helper(); a.refreshes(t) },
 		"by a survivor's invalidation": func(t *testing.T, a, _ *replica) { t.Helper(); a.invalidates(t, "/x", Hard) },
-		"by one that is new":           func(t *testing.T, a, fresh *replica) { t.Helper(); fresh.refreshes(t); a.refreshes(t) },
+		"by one that is new": func(t *testing.T, a, fresh *replica) {
+			t.Helper()
+			fresh.refreshes(t)
+			a.refreshes(t)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,8 @@ func TestFormsOfURLs(t *testing.T) {
 	want("no rules", "shop", "https://a.test/p", Valid)
 	s.Forms(without("utm"))
 	want("rules came", "shop", "https://a.test/p", Refused)
-	s.Apply([]Stamp{{Kind: ByURL, Namespace: "shop", Value: "https://a.test/q?utm=2", Mode: Soft, Position: 9}}, 9, time.Time{})
+	s.Apply([]Stamp{{Kind: ByURL, Namespace: "shop", Value: "https://a.test/q?utm=2", Mode: Soft, Position: 9}},
+		9, time.Time{})
 	want("from the fleet", "shop", "https://a.test/q", SoftStale)
 	want("from the fleet", "shop", "https://a.test/q?utm=2", SoftStale)
 	s.Add(ByURL, "blog", "https://a.test/b?utm=1", Hard, time.Time{})
