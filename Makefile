@@ -15,6 +15,7 @@ WEIR_TOOLS_DIR ?= $(XDG_CACHE_HOME)/weir/tools
 export WEIR_TOOLS_DIR
 
 GOLANGCI_LINT := $(WEIR_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/bin/golangci-lint
+HELM_DOCS := go run github.com/norwoodj/helm-docs/cmd/helm-docs@$(HELM_DOCS_VERSION)
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -99,7 +100,7 @@ conformance: ## Run the HTTP caching conformance suite (PEERS=1: other caches to
 ##@ Generated files
 
 .PHONY: generate
-generate: generate-api ## Write generated files anew
+generate: generate-api generate-chart ## Write generated files anew
 	go generate ./...
 
 # The chart's CRDs are those of config/crd, with what values add to their metadata.
@@ -115,6 +116,16 @@ generate-api: ## Write what is generated from the API types: deep copies and CRD
 	    -e 's/^  labels:$$/&\n    {{- include "weir-crds.labels" . | nindent 4 }}/' \
 	    "$$crd" >"charts/weir-crds/templates/$${crd##*/}"; \
 	done
+
+# Only the rules: names and bindings are the chart's.
+.PHONY: generate-chart
+generate-chart: ## Write what charts and reference have of others: RBAC rules, tables of values and of fields
+	@rm -f charts/weir/files/rbac/*.yaml && mkdir -p charts/weir/files/rbac
+	@for role in role namespace_role envoy_gateway_role istio_role; do \
+	  { echo '# From config/rbac: "make generate" writes it.'; sed -n '/^rules:/,$$p' config/rbac/$$role.yaml; } \
+	    >charts/weir/files/rbac/$$role.yaml; \
+	done
+	$(HELM_DOCS) --chart-search-root=charts/weir --template-files=README.md.gotmpl --log-level=warning
 
 .PHONY: check
 check: ## Fail if generated files are not current
