@@ -16,6 +16,7 @@ import (
 type gateway struct {
 	name       types.NamespacedName
 	key        ancestorKey
+	ref        gatewayv1.ParentReference
 	created    time.Time
 	generation int64
 	class      string
@@ -75,6 +76,7 @@ func newGateway(o *gatewayv1.Gateway) *gateway {
 		created: o.CreationTimestamp.Time, generation: o.Generation,
 		class: string(o.Spec.GatewayClassName),
 	}
+	g.ref = g.key.ref()
 	if len(o.Status.Addresses) > 0 {
 		g.address = o.Status.Addresses[0].Value
 	}

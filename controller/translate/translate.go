@@ -139,7 +139,7 @@ func (t *translation) serveRoute(r *placed) bool {
 		t.out.Routes = append(t.out.Routes, *out)
 	} else {
 		for i := range decisions {
-			decisions[i].winner, decisions[i].fault = nil, "The route cannot be told to the data plane: "+err.Error()+"."
+			decisions[i].refuse(r, ReasonUnsupported, "the data plane cannot decide by the route: "+err.Error()+".")
 		}
 	}
 	for i := range decisions {
@@ -239,12 +239,14 @@ func (r *placed) attachment(d *decision, u *unit) Attachment {
 	p := u.place
 	a := Attachment{
 		Route: r.target, RuleIndex: d.rule.index, RuleName: d.rule.name, Matches: d.rule.matches, Hosts: p.hosts,
-		Layers: u.chain.layers, Scope: d.rule.scope, Parent: p.key.ref(), Port: p.port,
+		Layers: u.chain.layers, Scope: d.rule.scope, Port: p.port,
 		LongestWait: d.winner.chain.longest,
 	}
 	if l := p.listener; l != nil {
 		a.Listener, a.Protocol = l.name, l.protocol
-		a.Class, a.Controller = l.gateway.class, l.gateway.controller
+		a.Class, a.Controller, a.Parent = l.gateway.class, l.gateway.controller, l.gateway.ref
+	} else {
+		a.Parent = p.key.ref()
 	}
 	return a
 }
