@@ -9,7 +9,9 @@ import (
 	"github.com/weirproxy/weir/cachepolicy/feed"
 )
 
-func path(kind, value string) feed.Match { return feed.Match{Path: &feed.PathMatch{Type: kind, Value: value}} }
+func path(kind, value string) feed.Match {
+	return feed.Match{Path: &feed.PathMatch{Type: kind, Value: value}}
+}
 
 // ruleOf is a rule under the policy shop/p, or, with a scope that begins with "-", under none.
 func ruleOf(scope string, hosts []string, matches ...feed.Match) feed.Rule {
@@ -23,7 +25,9 @@ func ruleOf(scope string, hosts []string, matches ...feed.Match) feed.Rule {
 // TestMatchOrder is the order of the Gateway API (HTTPRouteRule.matches), case by case.
 func TestMatchOrder(t *testing.T) {
 	t.Parallel()
-	exact := func(name, value string) feed.ValueMatch { return feed.ValueMatch{Type: "Exact", Name: name, Value: value} }
+	exact := func(name, value string) feed.ValueMatch {
+		return feed.ValueMatch{Type: "Exact", Name: name, Value: value}
+	}
 	regex := func(name, value string) feed.ValueMatch {
 		return feed.ValueMatch{Type: "RegularExpression", Name: name, Value: value}
 	}

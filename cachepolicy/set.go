@@ -13,16 +13,17 @@ import (
 // concurrent use; a look-up takes the same time however many routes there are. It
 // is made of policies from files by NewSet, or of a controller's feed by a Table.
 type Set struct {
-	bindings []Binding        // of NewSet
-	byName   index[*Binding]  // namespace/name of the policy
-	byRoute  index[*Binding]  // xds.route_name; the binding is nil where no policy is in force
-	byPrefix index[*Binding]  // likewise, of names up to a slash
-	depths   uint64           // bit n: there is a prefix with n slashes
-	byScope  index[*Binding]  // x-weir-scope
-	hosts    hosts            // rules by what they match
-	fed      bool             // made of a feed
-	queries  []NamespaceQuery // see Queries
-	size     int              // policies
+	bindings  []Binding        // of NewSet
+	byName    index[*Binding]  // namespace/name of the policy
+	byRoute   index[*Binding]  // xds.route_name; the binding is nil where no policy is in force
+	byPrefix  index[*Binding]  // likewise, of names up to a slash
+	depths    uint64           // bit n: there is a prefix with n slashes
+	byScope   index[*Binding]  // x-weir-scope
+	hosts     hosts            // rules by what they match
+	fed       bool             // made of a feed
+	queries   []NamespaceQuery // see Queries
+	size      int              // policies
+	entrances []*Entrance
 }
 
 // NamespaceQuery is rules of queries that a policy has by which answers are stored in
@@ -209,6 +210,30 @@ func (s *Set) Bindings() iter.Seq[*Binding] {
 		}
 		s.byScope.all(func(_ string, b *Binding) bool { return b == nil || yield(b) })
 	}
+}
+
+// Policies are the policies that a request may fall under, compiled; some more than
+// once.
+func (s *Set) Policies() iter.Seq[*Policy] {
+	return func(yield func(*Policy) bool) {
+		for b := range s.Bindings() {
+			if !yield(b.Policy) {
+				return
+			}
+		}
+		if s.Fed() {
+			s.byName.all(func(_ string, b *Binding) bool { return yield(b.Policy) })
+		}
+	}
+}
+
+// Entrances are those of a feed, whether or not a route names them. The slice is not
+// to be changed.
+func (s *Set) Entrances() []*Entrance {
+	if s == nil {
+		return nil
+	}
+	return s.entrances
 }
 
 // Queries returns, once each, the query rules by which answers may be stored. As

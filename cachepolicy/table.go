@@ -89,6 +89,7 @@ type application struct {
 	hosts    *hostsEdit
 	left     []*chain // that a rule is not under any more
 	requeued bool     // the list of query rules is another
+	moved    bool     // the entrances are others
 }
 
 func (a *application) applyPolicyOrEntrance(c *Change) {
@@ -98,14 +99,15 @@ func (a *application) applyPolicyOrEntrance(c *Change) {
 	case *feed.Entrance:
 		e, err := newEntrance(o)
 		if a.verdicts[c.Name] = err; err == nil {
-			a.entrances[c.Name] = e
+			a.entrances[c.Name], a.moved = e, true
 			a.touch(c.Name)
 		}
 	case nil:
 		if name, ok := strings.CutPrefix(c.Name, feed.PolicyResource("")); ok {
 			a.removePolicy(name)
-		} else {
+		} else if a.entrances[c.Name] != nil {
 			delete(a.entrances, c.Name)
+			a.moved = true
 		}
 		a.touch(c.Name)
 		a.verdicts[c.Name] = nil

@@ -1,6 +1,7 @@
 package cachepolicy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -77,6 +78,9 @@ func (a *application) finish() *Set {
 	}
 	if a.requeued {
 		s.queries = a.queries.list()
+	}
+	if s.entrances = a.set.entrances; a.moved {
+		s.entrances = slices.Collect(maps.Values(a.entrances))
 	}
 	a.set = s
 	a.Table.set = s

@@ -130,7 +130,7 @@ func TestExplain(t *testing.T) {
 				want.Stored.Status, want.Stored.Lifetime, want.Stored.Policy = 200, 60, "shop/catalog"
 				want.Stored.WhileRevalidate, want.Stored.IfError = 30, 600
 			}
-			got := explain(q, func(string) bool { return tt.refill }, func(*machine) (found, []string) {
+			got := explain(q, func(*cachepolicy.Binding, *httpcache.Request) bool { return tt.refill }, func(*machine) (found, []string) {
 				return found{Result: store.Result{Entry: tt.stored}, soft: tt.soft}, nil
 			}, now)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Explanation{}, "Key"),

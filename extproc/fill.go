@@ -116,7 +116,8 @@ func (f *fill) window() int64 { return max(passAlong, f.job.binding.Policy.Stora
 // awaitReaders gives followers who lag time to catch up, since they would lose what
 // leaves the window. The origin waits meanwhile.
 func (f *fill) awaitReaders() {
-	last := time.Now().Add(min(maxLag, f.svc.facts.messageTimeout/2))
+	message, _ := f.svc.facts.filterTimeouts(f.job.binding)
+	last := time.Now().Add(min(maxLag, message/2))
 	for f.lead.Lags(f.window()/2) && time.Now().Before(last) {
 		time.Sleep(lagPoll)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store"
 	"github.com/weirproxy/weir/extproc/store/memory"
@@ -33,7 +34,7 @@ func newFetch(t *testing.T, spec, method string, stored *store.Entry, joined fli
 	t.Helper()
 	seen := newSight(0)
 	f := &facts{
-		messageTimeout: time.Minute, maxMessageTimeout: time.Minute, refill: func(string) bool { return false },
+		messageTimeout: time.Minute, maxMessageTimeout: time.Minute, refill: func(*cachepolicy.Binding, *httpcache.Request) bool { return false },
 		draw: func() float64 { return 1 }, position: func() uint64 { return 0 },
 		sight: func(*cachepolicy.Policy) *sight { return seen },
 	}

@@ -60,7 +60,7 @@ func newFuzzWorld(t *testing.T, policies []*v1alpha1.CachePolicySpec, input []by
 		binding: &cachepolicy.Binding{Policy: p},
 		c: newConversation(&facts{
 			messageTimeout: time.Second, maxMessageTimeout: time.Minute,
-			refill: func(string) bool { return choice&64 != 0 }, draw: func() float64 { return 0.5 },
+			refill: func(*cachepolicy.Binding, *httpcache.Request) bool { return choice&64 != 0 }, draw: func() float64 { return 0.5 },
 			position: func() uint64 { return 0 }, sight: func(*cachepolicy.Policy) *sight { return seen },
 		}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}

@@ -21,15 +21,24 @@ const maxRejoins = 4
 // usable is how much of a timeout of Envoy's a hold may take.
 func usable(timeout time.Duration) time.Duration { return timeout - min(holdMargin, timeout/2) }
 
-// longestHold is how long any request may be held: one extension of the message
+// filterTimeouts returns what Envoy's filter is configured with on a route: what the
+// controller says of it, or else the process's flags.
+func (f *facts) filterTimeouts(b *cachepolicy.Binding) (message, maxMessage time.Duration) {
+	if b.MessageTimeout > 0 {
+		return b.MessageTimeout, b.MaxMessageTimeout
+	}
+	return f.messageTimeout, f.maxMessageTimeout
+}
+
+// longestHold is how long a request may be held: one extension of the message
 // timeout is possible, up to max_message_timeout.
-func (f *facts) longestHold() time.Duration {
-	return usable(max(f.messageTimeout, f.maxMessageTimeout))
+func (m *machine) longestHold() time.Duration {
+	return usable(max(m.facts.filterTimeouts(m.binding)))
 }
 
 // joinDeadline is when this request's wait ends at the latest.
 func (m *machine) joinDeadline() time.Time {
-	return m.arrived.Add(min(m.policy.Coalescing.MaxWait, m.facts.longestHold()))
+	return m.arrived.Add(min(m.policy.Coalescing.MaxWait, m.longestHold()))
 }
 
 // hold holds the request: until news of the flight, until softTimeout if a stale
@@ -38,7 +47,7 @@ func (m *machine) joinDeadline() time.Time {
 func (m *machine) hold() {
 	m.state = stateHold
 	wait := m.policy.Coalescing.MaxWait
-	if wait > m.facts.longestHold() {
+	if wait > m.longestHold() {
 		m.emit(effect{op: opNote, note: noteHoldCapped})
 	}
 	end := m.joinDeadline()
@@ -66,11 +75,12 @@ func (m *machine) softTimeout() time.Duration {
 // per phase.
 func (m *machine) extendTimeout(end time.Time) {
 	wait := end.Sub(m.arrived)
-	if m.extended || wait <= usable(m.facts.messageTimeout) {
+	message, maxMessage := m.facts.filterTimeouts(m.binding)
+	if m.extended || wait <= usable(message) {
 		return
 	}
 	m.extended = true
-	m.send(wire.ExtendTimeout(min(wait+holdMargin, m.facts.maxMessageTimeout)))
+	m.send(wire.ExtendTimeout(min(wait+holdMargin, maxMessage)))
 }
 
 // onTimer ends a hold that brought no news in time.

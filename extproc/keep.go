@@ -42,7 +42,7 @@ func (s *Service) judge(m *machine, r store.Result) found {
 	if r.Entry == nil {
 		return f
 	}
-	switch s.opts.Stamps.Check(fleet.CoveredBy(r.Entry, m.policy.Namespace)) {
+	switch s.opts.Stamps.Check(fleet.CoveredBy(r.Entry, m.binding.Tenant())) {
 	case fleet.Refused:
 		f.Entry = nil
 	case fleet.SoftStale:
@@ -70,7 +70,7 @@ func (s *Service) refused(j *job, birth uint64) bool {
 	p := j.binding.Policy
 	uri := ResourceOf(&p.Key, &j.req)
 	return s.opts.Stamps.Check(fleet.Covered{
-		Birth: birth, URI: uri, Host: hostOf(uri), Policy: p.String(), Namespace: p.Namespace,
+		Birth: birth, URI: uri, Host: hostOf(uri), Policy: p.String(), Namespace: j.binding.Tenant(),
 	}) == fleet.Refused
 }
 

@@ -48,9 +48,9 @@ const (
 // facts are what the machine has to know of the process. Read-only.
 type facts struct {
 	messageTimeout, maxMessageTimeout time.Duration
-	// refill reports whether a detached refill of a request with this scheme is
+	// refill reports whether a detached refill of a request under a binding is
 	// possible.
-	refill func(scheme string) bool
+	refill func(b *cachepolicy.Binding, req *httpcache.Request) bool
 	// sight returns what is known of whether Envoy shows responses under a policy.
 	sight func(p *cachepolicy.Policy) *sight
 	// draw returns a number uniform in (0, 1].

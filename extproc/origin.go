@@ -55,11 +55,12 @@ func (s *Service) newState(p *cachepolicy.Policy) *policyState {
 // namespace, policy or host, was invalidated since the ramp began, the cache is
 // cold again and the ramp begins anew. That is seen when a covered fetch comes,
 // so that an invalidation slows down those policies only that it is about.
-func (s *Service) limiter(p *cachepolicy.Policy, req *httpcache.Request, now time.Time) *refill.Limiter {
+func (s *Service) limiter(b *cachepolicy.Binding, req *httpcache.Request, now time.Time) *refill.Limiter {
+	p := b.Policy
 	st := s.state(p)
 	since, position := st.cold.Load(), s.opts.Stamps.Position()
 	if s.opts.Ramp.From > 0 && position > since && s.opts.Stamps.Check(fleet.Covered{
-		Birth: since, Host: hostOf(uriOf(req)), Policy: p.String(), Namespace: p.Namespace,
+		Birth: since, Host: hostOf(uriOf(req)), Policy: p.String(), Namespace: b.Tenant(),
 	}) != fleet.Valid && st.cold.CompareAndSwap(since, position) {
 		st.limiter.Restart(now)
 	}

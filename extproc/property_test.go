@@ -141,7 +141,7 @@ func (w *chanceWorld) play() *conversation {
 	f := &facts{
 		messageTimeout:    choose(w, "message timeout", 200*time.Millisecond, time.Second, 10*time.Second),
 		maxMessageTimeout: choose(w, "max message timeout", 0, time.Second, time.Minute),
-		refill:            func(string) bool { return refill },
+		refill:            func(*cachepolicy.Binding, *httpcache.Request) bool { return refill },
 		draw:              func() float64 { return draw.Draw(w.t, "draw") },
 		position:          func() uint64 { return 0 },
 		sight:             func(*cachepolicy.Policy) *sight { return seen },

@@ -126,7 +126,7 @@ func (m *machine) refreshBehind() bool {
 }
 
 // refillable reports whether a detached fetch can be made of this request.
-func (m *machine) refillable() bool { return m.facts.refill(m.req.Scheme) }
+func (m *machine) refillable() bool { return m.facts.refill(m.binding, &m.req) }
 
 // carries reports whether this request can carry a fetch that is stored: a GET
 // for the whole that may go to the origin.

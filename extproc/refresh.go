@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -44,7 +45,7 @@ func (s *Service) takeOver(f *flight.Flight) bool {
 		s.startRefill(lead, j, nil, &held)
 		return true
 	}
-	if !s.facts.refill(j.req.Scheme) {
+	if !s.facts.refill(j.binding, &j.req) {
 		return false
 	}
 	s.startRefill(lead, j, f.Entry(), nil)
@@ -73,7 +74,7 @@ func (s *Service) startRefill(lead *flight.Lead, j *job, resume *store.Entry, he
 		if resume == nil && s.unclaimed(lead, own) && !s.claimDetached(ctx, lead, own, held) {
 			return
 		}
-		if !s.facts.refill(j.req.Scheme) {
+		if !s.facts.refill(j.binding, &j.req) {
 			lead.Abandon() // one of those who wait is to fetch
 			return
 		}
@@ -109,7 +110,7 @@ func (s *Service) admitRefill(ctx context.Context, j *job) (*refill.Slot, error)
 	ctx, cancel := context.WithTimeout(ctx, maxRefillWait)
 	defer cancel()
 	now := time.Now()
-	return s.limiter(j.binding.Policy, &j.req, now).Acquire(ctx, s.rate(&j.key, now))
+	return s.limiter(j.binding, &j.req, now).Acquire(ctx, s.rate(&j.key, now))
 }
 
 // runRefill makes one detached fetch and stores what it brings. The sink tells how
@@ -125,7 +126,11 @@ func (s *Service) runRefill(ctx context.Context, lead *flight.Lead, j *job, resu
 		k.validators = req.Validators
 	}
 	k.asked = time.Now()
-	k.end(s.opts.Fetcher.Do(ctx, req, k))
+	if k.fetcher = s.fetcher(j.binding, &j.req); k.fetcher == nil {
+		k.end(errNoEntrance)
+		return k
+	}
+	k.end(k.fetcher.Do(ctx, req, k))
 	return k
 }
 
@@ -135,6 +140,7 @@ type sink struct {
 	ctx        context.Context
 	lead       *flight.Lead
 	job        *job
+	fetcher    *refill.Fetcher
 	resume     *store.Entry
 	validators httpcache.Fields
 	asked      time.Time
@@ -153,7 +159,7 @@ func (k *sink) Headers(status int, fields httpcache.Fields, at time.Time) bool {
 	resp := httpcache.Response{Status: status, Header: fields}
 	f := &fetched{
 		binding: k.job.binding, key: &k.job.key, req: &k.job.req, rules: &k.job.rules, resp: &resp,
-		unreachable: k.svc.opts.Fetcher.MadeByEnvoy(status, fields),
+		unreachable: k.fetcher.MadeByEnvoy(status, fields),
 		stored:      k.job.stored, asked: k.asked, now: at, birth: k.birth, draw: k.svc.facts.draw(),
 	}
 	if !f.unreachable {
@@ -244,6 +250,22 @@ func (k *sink) notModified(f *fetched, at time.Time) {
 	k.result, k.reason = metrics.RefillFailed, reasonForeign304
 	k.svc.dropped(k.ctx, f.stored)
 	k.svc.fail(k.lead, reasonForeign304)
+}
+
+// errNoEntrance says that the way back into Envoy went away.
+var errNoEntrance = fmt.Errorf("%w: there is no entrance any more", refill.ErrUnreachable)
+
+// fetcher returns what makes detached fetches of a request; nil: none are possible.
+// Under a controller its word counts alone: a route without an entrance may be one
+// behind authentication.
+func (s *Service) fetcher(b *cachepolicy.Binding, req *httpcache.Request) *refill.Fetcher {
+	switch {
+	case b.Fed && s.opts.Entrances != nil:
+		return s.opts.Entrances.For(b.Entrances, req.Scheme, req.Authority)
+	case !b.Fed && s.opts.Fetcher != nil && s.opts.Fetcher.Possible(req.Scheme):
+		return s.opts.Fetcher
+	}
+	return nil
 }
 
 // Body takes a chunk; an error stops the fetch.

@@ -52,7 +52,8 @@ type retiredRules struct {
 // rules than before, forget is called for the namespace of rules that are over the
 // bound: nothing stored by them may be served any more; and then changed.
 func (r *resources) learn(set *cachepolicy.Set, forget func(namespace string), changed func()) {
-	if set == nil || r.learned.Load() == set {
+	old := r.learned.Load()
+	if set == nil || old == set || sameQueries(old, set) && r.learned.CompareAndSwap(old, set) {
 		return
 	}
 	r.learning.Lock()
@@ -67,13 +68,19 @@ func (r *resources) learn(set *cachepolicy.Set, forget func(namespace string), c
 	r.learned.Store(set)
 }
 
+// sameQueries reports whether nothing is to be learned of a set after another: most
+// changes of a feed leave the rules of queries as they were.
+func sameQueries(a, b *cachepolicy.Set) bool {
+	qa, qb := a.Queries(), b.Queries()
+	return len(qa) > 0 && len(qa) == len(qb) && &qa[0] == &qb[0]
+}
+
 // replace puts the rules of a set in use. It returns the namespaces of those that
 // are remembered no longer, and whether there are others than before.
 func (r *resources) replace(set *cachepolicy.Set) (forgotten []string, different bool) {
 	inUse := make(map[queryRulesID]*cachepolicy.QueryRules)
-	for b := range set.Bindings() {
-		q := &b.Policy.Key.Query
-		inUse[queryRulesID{b.Policy.Namespace, q.String()}] = q
+	for _, q := range set.Queries() {
+		inUse[queryRulesID{q.Namespace, q.Rules.String()}] = q.Rules
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -68,7 +68,7 @@ func newScenario() *scenario {
 	s.facts = facts{
 		messageTimeout: time.Second, maxMessageTimeout: time.Minute,
 		draw: func() float64 { return s.draw }, position: func() uint64 { return 0 },
-		refill: func(string) bool { return s.refill },
+		refill: func(*cachepolicy.Binding, *httpcache.Request) bool { return s.refill },
 		sight:  func(*cachepolicy.Policy) *sight { return s.sight },
 	}
 	_ = s.bind(&v1alpha1.CachePolicySpec{}) // the defaults are valid
@@ -131,7 +131,7 @@ func (s *scenario) setFacts(a arguments) (err error) {
 	s.facts.messageTimeout = a.duration("message-timeout", s.facts.messageTimeout, &err)
 	s.facts.maxMessageTimeout = a.duration("max-message-timeout", s.facts.maxMessageTimeout, &err)
 	if v, ok := a.value("refill"); ok {
-		s.facts.refill = func(string) bool { return v == "true" }
+		s.facts.refill = func(*cachepolicy.Binding, *httpcache.Request) bool { return v == "true" }
 	}
 	if v, ok := a.value("turns"); ok {
 		s.turns = v == "granted"

@@ -13,6 +13,7 @@ import (
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/popularity"
 	"github.com/weirproxy/weir/extproc/refill"
@@ -23,8 +24,12 @@ import (
 // ServiceName is the gRPC service that Envoy's ext_proc filter calls.
 const ServiceName = "envoy.service.ext_proc.v3.ExternalProcessor"
 
-// policyMetadata is the gRPC metadata that names the policy of a route.
-const policyMetadata = "x-weir-policy"
+// The gRPC metadata by which a route's configuration in Envoy names its policy, and,
+// under a controller, its rule.
+const (
+	policyMetadata = "x-weir-policy"
+	scopeMetadata  = "x-weir-scope"
+)
 
 // Options are the parts that a Service is made of.
 type Options struct {
@@ -44,9 +49,11 @@ type Options struct {
 	Shared, Through store.Store
 	// Fetcher makes detached fetches; nil if there is no way back into Envoy.
 	Fetcher *refill.Fetcher
-	Tokens  *refill.Tokens
-	Metrics *metrics.Metrics
-	Logger  *slog.Logger
+	// Entrances make the detached fetches of routes that a controller gave entrances.
+	Entrances *refill.Entrances
+	Tokens    *refill.Tokens
+	Metrics   *metrics.Metrics
+	Logger    *slog.Logger
 	// MessageTimeout and MaxMessageTimeout are what Envoy's filter is configured
 	// with; MaxMessageTimeout 0 says that it grants no extension.
 	MessageTimeout, MaxMessageTimeout time.Duration
@@ -72,6 +79,7 @@ type Service struct {
 	refills   atomic.Int64 // detached fetches that run or wait for their turn
 	behind    *background
 	once      onceNotes
+	traffic   traffic
 }
 
 // New returns a Service. Close it when its gRPC server has stopped.
@@ -86,7 +94,7 @@ func New(o Options) *Service {
 	s.behind = newBackground()
 	s.facts = facts{
 		messageTimeout: o.MessageTimeout, maxMessageTimeout: o.MaxMessageTimeout,
-		refill:   func(scheme string) bool { return o.Fetcher != nil && o.Fetcher.Possible(scheme) },
+		refill:   func(b *cachepolicy.Binding, req *httpcache.Request) bool { return s.fetcher(b, req) != nil },
 		position: o.Stamps.Position,
 		draw:     o.Draw,
 		sight:    func(p *cachepolicy.Policy) *sight { return &s.state(p).sight },
@@ -124,20 +132,31 @@ func (s *Service) process(stream grpc.ServerStream) error {
 	return ses.run()
 }
 
-// bind finds the policy of a stream (design §2: metadata, then route name).
+// bind finds the policy of a stream (design §2: metadata, then route name, then the
+// request itself).
 func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy.Binding {
 	set := s.policies()
 	if set == nil {
 		return nil
 	}
-	name := ""
+	policy, scope := "", ""
 	if md, ok := metadata.FromIncomingContext(stream.Context()); ok {
-		if names := md[policyMetadata]; len(names) > 0 {
-			name = names[0]
-		}
+		policy, scope = firstOf(md[policyMetadata]), firstOf(md[scopeMetadata])
 	}
-	b, _ := set.Find(name, msg.RouteName)
-	return b
+	b, decided := set.Identify(policy, scope, msg.RouteName)
+	if decided || msg.Kind != wire.KindRequestHeaders {
+		return b
+	}
+	return set.Match(&cachepolicy.MatchInput{
+		Authority: msg.Authority, Method: msg.Method, Path: msg.Path, Header: msg.Header.Joined,
+	})
+}
+
+func firstOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // limits are what a request brings to a flight.

@@ -269,6 +269,7 @@ func (s *session) do(e *effect) error {
 		s.svc.opts.Metrics.Fill(e.fill)
 	case opOutcome:
 		s.svc.opts.Metrics.Request(e.outcome)
+		s.svc.traffic.count(s.m.policy, e.outcome)
 	case opNote:
 		s.svc.noted(e.note, s.policyName())
 	default:
@@ -307,7 +308,7 @@ func (s *session) doFill(e *effect) {
 	case opDelete:
 		s.svc.dropped(ctx, e.entry)
 	case opInvalidate:
-		s.svc.invalidated(ctx, e.targets, s.m.policy.Namespace)
+		s.svc.invalidated(ctx, e.targets, s.m.binding.Tenant())
 	}
 }
 
@@ -367,7 +368,7 @@ func (s *session) join(e *effect) {
 // admit asks for a turn at the origin.
 func (s *session) admit() {
 	now := time.Now()
-	slot, err := s.svc.limiter(s.m.policy, &s.m.req, now).Enqueue(s.svc.rate(&s.m.key, now))
+	slot, err := s.svc.limiter(s.m.binding, &s.m.req, now).Enqueue(s.svc.rate(&s.m.key, now))
 	if err != nil {
 		s.m.onAdmit(turnFull, time.Now())
 		return
@@ -386,7 +387,7 @@ func (s *session) admit() {
 // before the invalidation, and is careful then: it asks again.
 func (s *session) judged(n flight.News) flight.News {
 	if n.Kind != flight.NewsAnswer ||
-		!s.svc.opts.Stamps.RefusesTags(n.Entry.Birth, s.m.policy.Namespace, n.Entry.Tags) {
+		!s.svc.opts.Stamps.RefusesTags(n.Entry.Birth, s.m.binding.Tenant(), n.Entry.Tags) {
 		return n
 	}
 	s.waiter.Cut()

@@ -38,6 +38,7 @@ func (j *job) claim() fleet.Claim {
 	p := j.binding.Policy
 	return fleet.Claim{
 		Key: &j.key, Vary: j.vary, Header: j.req.Header, Known: j.stored, Policy: p, URI: ResourceOf(&p.Key, &j.req),
+		Namespace: j.binding.Tenant(),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,8 @@ func (b *backend) invalidate(
 		req := admin.RequestOf(http.MethodGet, u, nil)
 		i.Value = httpcache.TargetOf(&req).String()
 	case fleet.ByPolicy:
-		i.Value = r.Namespace + "/" + r.Value
+		// A Gateway's policy is in force in other namespaces too; its name says whose it is.
+		i.Namespace, i.Value = "", r.Namespace+"/"+r.Value
 	case fleet.ByNamespace:
 		i.Value = r.Namespace
 	case fleet.ByTag, fleet.ByHost, fleet.ByAll:
@@ -98,10 +100,11 @@ func (b *backend) fleetWarnings(r *admin.InvalidateResult, err error) []string {
 func (b *backend) nameWarnings(r *admin.InvalidateRequest, m matches) []string {
 	var warnings []string
 	set := b.policies.set.Load()
-	policy, namespace := false, r.Namespace == ""
+	_, policy := set.ByName(r.Namespace + "/" + r.Value)
+	namespace := r.Namespace == ""
 	for bound := range set.Bindings() {
-		namespace = namespace || bound.Policy.Namespace == r.Namespace
-		policy = policy || bound.Policy.String() == r.Namespace+"/"+r.Value
+		namespace = namespace || bound.Tenant() == r.Namespace
+		policy = policy || slices.Contains(bound.Policy.Layers, r.Namespace+"/"+r.Value)
 	}
 	if r.By == admin.ByPolicy && !policy {
 		warnings = append(warnings, fmt.Sprintf("this process has no policy %s/%s", r.Namespace, r.Value))
@@ -136,8 +139,7 @@ func (b *backend) match(i *fleet.Invalidation, r *admin.InvalidateRequest) (m ma
 			return m // no cursor of ours
 		}
 		for _, e := range entries {
-			namespace, _, _ := strings.Cut(e.Policy, "/")
-			covered := fleet.CoveredBy(e, namespace)
+			covered := fleet.CoveredBy(e, e.Key.Tenant())
 			covered.Birth = 0
 			if probe.Check(covered) != fleet.Valid {
 				m.named++
