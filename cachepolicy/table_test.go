@@ -120,6 +120,19 @@ func TestIdentifyInAnEmptySet(t *testing.T) {
 	}
 }
 
+// TestIdentifyWithoutScopes: a set from files, behind a filter that says scopes too, goes by the policy.
+func TestIdentifyWithoutScopes(t *testing.T) {
+	t.Parallel()
+	want := cachepolicy.Binding{Policy: compile(t, `{}`), Scope: "shop/policy/catalog"}
+	set, err := cachepolicy.NewSet(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, decided := set.Identify(want.Policy.String(), "shop/httproute/catalog/0123", ""); b == nil || !decided {
+		t.Errorf("%v, %t", b, decided)
+	}
+}
+
 // TestOneChainIsCompiledOnce: routes under the same policies share the compiled one, before and after a change.
 func TestOneChainIsCompiledOnce(t *testing.T) {
 	t.Parallel()
