@@ -15,7 +15,8 @@ const (
 const (
 	// PolicyReasonProgrammed (True): the whole policy is in force on all it targets.
 	PolicyReasonProgrammed = "Programmed"
-	// PolicyReasonPartiallyProgrammed (True): other policies supersede parts of it.
+	// PolicyReasonPartiallyProgrammed (True): other policies supersede parts of it, or
+	// something keeps the filter from some of the rules.
 	PolicyReasonPartiallyProgrammed = "PartiallyProgrammed"
 	// PolicyReasonReconciling (False): it is on its way to the data plane.
 	PolicyReasonReconciling = "Reconciling"

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,14 +46,14 @@ func Programmed(f *Facts) translate.Condition {
 		return translate.Condition{Status: status, Reason: reason, Message: message}
 	}
 	wasTrue := f.Before != nil && f.Before.Status == metav1.ConditionTrue
-	attached, notYet := worst(f.Attachments)
+	attached := tally(f.Attachments)
 	switch {
 	case f.Override == translate.OverrideFull:
 		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonOverridden, f.OverrideMessage)
 	case len(f.Rejections) > 0:
 		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonRejected, rejected(f.Rejections))
-	case attached == attach.Blocked:
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonNotAttached, notYet)
+	case attached.blocked > 0 && attached.blocked == len(f.Attachments):
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonNotAttached, attached.obstacle)
 	case f.Ready == 0:
 		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
 			"No replica of the data plane is ready. Requests pass uncached.")
@@ -62,10 +63,13 @@ func Programmed(f *Facts) translate.Condition {
 	case len(f.Unheard) > 0 && (!f.Starting || !wasTrue):
 		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
 			"Waiting to hear from "+some(f.Unheard)+" of the data plane.")
-	case attached == attach.Pending:
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling, notYet)
+	case attached.pending != "":
+		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling, attached.pending)
 	case f.Manual && !f.Seen && !wasTrue:
 		return is(metav1.ConditionUnknown, v1alpha1.PolicyReasonAttachmentUnknown, f.Instructions)
+	case attached.blocked > 0:
+		return is(metav1.ConditionTrue, v1alpha1.PolicyReasonPartiallyProgrammed, fmt.Sprintf(
+			"In force, but not on %d of %d rules: %s", attached.blocked, len(f.Attachments), attached.obstacle))
 	case f.Override == translate.OverridePartial:
 		return is(metav1.ConditionTrue, v1alpha1.PolicyReasonPartiallyProgrammed, f.OverrideMessage)
 	}
@@ -73,15 +77,25 @@ func Programmed(f *Facts) translate.Condition {
 		"Every ready replica of the data plane runs it, and it is attached.")
 }
 
-// worst returns the worst state, and what is said of it.
-func worst(verdicts []attach.Verdict) (state attach.State, message string) {
-	state = attach.Attached
+// attachments is what verdicts say together.
+type attachments struct {
+	blocked  int    // how many are
+	obstacle string // of the first that is
+	pending  string // of the first that is; empty: none is
+}
+
+func tally(verdicts []attach.Verdict) (a attachments) {
 	for _, v := range verdicts {
-		if v.State == attach.Blocked && state != attach.Blocked || v.State == attach.Pending && state == attach.Attached {
-			state, message = v.State, v.Message
+		switch v.State {
+		case attach.Blocked:
+			a.blocked++
+			a.obstacle = cmp.Or(a.obstacle, v.Message)
+		case attach.Pending:
+			a.pending = cmp.Or(a.pending, v.Message, "It is being attached.")
+		case attach.Attached:
 		}
 	}
-	return state, message
+	return a
 }
 
 // some names a few of many.

@@ -160,13 +160,13 @@ func listLabelled(ctx context.Context, cached client.Reader) ([]labelled, error)
 	return objects, nil
 }
 
-// guardKey is a target and the kind of the policies that guard it.
+// guardKey is a target and the class of its guard.
 type guardKey struct {
 	target translate.Target
-	kind   string
+	class  string
 }
 
-// guardSet collects guards: one for each target and kind.
+// guardSet collects guards: one for each target and class.
 type guardSet map[guardKey]translate.Guard
 
 // security adds what a SecurityPolicy means. Of two on one target Envoy Gateway takes
@@ -179,6 +179,7 @@ func (s guardSet) security(o *unstructured.Unstructured, objects []labelled) err
 	// A selector may reach a target that no ReferenceGrant lets it reach: then it
 	// replaces nothing there.
 	g := translate.Guard{
+		Class: kindSecurityPolicy, Controller: controllerName,
 		Inherits: spec.MergeType != "" || spec.reachesElsewhere(), NoDetachedFetch: spec.authenticates(),
 	}
 	if spec.Authorization != nil {
@@ -188,35 +189,34 @@ func (s guardSet) security(o *unstructured.Unstructured, objects []labelled) err
 			o.GetNamespace(), o.GetName())
 	}
 	for _, t := range spec.resolve(o.GetNamespace(), objects) {
-		s.add(kindSecurityPolicy, t, g)
+		s.add(t, g)
 	}
 	return nil
 }
 
-// traffic adds what a BackendTrafficPolicy means. It lifts no guard above it: a policy
-// of this kind does not replace a SecurityPolicy.
+// traffic adds what a BackendTrafficPolicy means.
 func (s guardSet) traffic(o *unstructured.Unstructured, objects []labelled) error {
 	var spec trafficSpec
 	if err := readSpec(o, &spec); err != nil {
 		return err
 	}
-	if spec.RateLimit == nil {
-		return nil
-	}
 	g := translate.Guard{
-		Inherits: true,
-		Note: fmt.Sprintf("Hits bypass the rate limits of BackendTrafficPolicy %s/%s, which counts behind the cache.",
-			o.GetNamespace(), o.GetName()),
+		Class: kindBackendTrafficPolicy, Controller: controllerName,
+		Inherits: spec.MergeType != "" || spec.reachesElsewhere(),
+	}
+	if spec.RateLimit != nil {
+		g.Note = fmt.Sprintf("Hits bypass the rate limits of BackendTrafficPolicy %s/%s, which counts behind the cache.",
+			o.GetNamespace(), o.GetName())
 	}
 	for _, t := range spec.resolve(o.GetNamespace(), objects) {
-		s.add(kindBackendTrafficPolicy, t, g)
+		s.add(t, g)
 	}
 	return nil
 }
 
-func (s guardSet) add(kind string, t translate.Target, g translate.Guard) {
+func (s guardSet) add(t translate.Target, g translate.Guard) {
 	g.Target = t
-	key := guardKey{t, kind}
+	key := guardKey{t, g.Class}
 	if before, ok := s[key]; ok {
 		g.Inherits = g.Inherits || before.Inherits
 		g.NoDetachedFetch = g.NoDetachedFetch || before.NoDetachedFetch
@@ -234,7 +234,7 @@ func (s guardSet) sorted() []translate.Guard {
 		guards = append(guards, g)
 	}
 	slices.SortFunc(guards, func(a, b translate.Guard) int {
-		return cmp.Or(compareTargets(a.Target, b.Target), strings.Compare(a.Note, b.Note))
+		return cmp.Or(compareTargets(a.Target, b.Target), strings.Compare(a.Class, b.Class))
 	})
 	return guards
 }
