@@ -124,7 +124,7 @@ func hitService(tb testing.TB) *Service {
 
 // maxHitAllocs guards the hit path, from the bytes of Envoy's message to those of
 // the answer; gRPC's own come on top.
-const maxHitAllocs = 11
+const maxHitAllocs = 9
 
 func TestHitAllocations(t *testing.T) {
 	s, in := hitService(t), hitRequest(t)

@@ -80,6 +80,7 @@ type Service struct {
 	behind    *background
 	once      onceNotes
 	traffic   traffic
+	sessions  sync.Pool // of *session, zero
 }
 
 // New returns a Service. Close it when its gRPC server has stopped.
@@ -126,14 +127,30 @@ func (s *Service) Close() {
 
 // process runs one stream.
 func (s *Service) process(stream grpc.ServerStream) error {
-	ses := &session{svc: s, stream: stream, m: machine{facts: &s.facts}}
+	ses, ok := s.sessions.Get().(*session)
+	if !ok {
+		ses = &session{}
+	}
+	ses.svc, ses.stream, ses.m.facts = s, stream, &s.facts
 	ses.m.out = ses.room[:0]
-	defer ses.close() // by a panic too: nobody may wait for a stream that is gone
+	ses.msg.Back(ses.fields[:])
+	defer s.ended(ses) // by a panic too: nobody may wait for a stream that is gone
 	return ses.run()
 }
 
 // bind finds the policy of a stream (design §2: metadata, then route name, then the
 // request itself).
+// ended leaves nothing behind of a session, and keeps its memory for another where nobody else can have a part of it.
+func (s *Service) ended(ses *session) {
+	alone := ses.alone()
+	ses.close()
+	if alone {
+		*ses = session{}
+		s.sessions.Put(ses)
+	}
+}
+
+// bind finds the policy of a stream (design §2: metadata, then route name).
 func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy.Binding {
 	set := s.policies()
 	if set == nil {

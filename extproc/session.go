@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weirproxy/weir/extproc/flight"
+	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/refill"
 	"github.com/weirproxy/weir/extproc/store"
@@ -23,7 +24,8 @@ type session struct {
 	stream grpc.ServerStream
 	m      machine
 	msg    wire.Message
-	room   [4]effect // backs m.out, which is rarely longer
+	room   [4]effect           // backs m.out, which is rarely longer
+	fields [24]httpcache.Field // backs the header of the first message
 
 	lead   *flight.Lead
 	waiter *flight.Waiter
@@ -179,6 +181,14 @@ func (s *session) holdEnds() {
 		s.svc.opts.Metrics.WaitEnd(time.Since(s.held))
 		s.held = time.Time{}
 	}
+}
+
+// alone reports whether nothing outside the session can have a part of its memory: it ended by an answer from the
+// store, or passed by, before it told anyone of itself.
+func (s *session) alone() bool {
+	return s.m.counted && s.m.state == stateDone && s.m.asked.IsZero() &&
+		s.job == nil && s.lead == nil && s.waiter == nil && s.slot == nil && s.started == nil &&
+		s.reads == nil && s.fill.entry == nil
 }
 
 // close leaves nothing behind, whatever ended the stream.

@@ -33,9 +33,12 @@ type bench struct {
 // Run measures and returns what it found.
 func Run(tb harness.TB, s Scale, now time.Time) Report {
 	tb.Helper()
-	b := &bench{scale: s, report: Report{Date: now}}
-	b.programs.dir = tb.TempDir()
+	b := newBench(tb, s)
+	b.report.Date = now
 	b.goalRows(tb)
+	if s.Groups == 0 {
+		return b.report
+	}
 	c := b.startCrowds(tb)
 	b.stampedeRows(tb, c)
 	b.delayRows(tb, c)
@@ -53,4 +56,9 @@ func (b *bench) note(name string, size int, m measurement) {
 		})
 		fmt.Printf("%s %s envoy %.1f server %.1f\n", name, who, micros(c.envoy), micros(c.server))
 	}
+}
+
+func newBench(tb harness.TB, s Scale) *bench {
+	tb.Helper()
+	return &bench{scale: s, programs: programs{dir: tb.TempDir()}}
 }

@@ -8,46 +8,83 @@ import (
 	"github.com/weirproxy/weir/e2e/harness"
 )
 
-// goalRows compares a hit of 1 KiB and a pass-through with the floor.
-func (b *bench) goalRows(tb harness.TB) {
-	tb.Helper()
-	const size = 1 << 10
-	origin := startOrigin(tb, size)
-	stock, raw := b.programs.startFloor(tb, floor.Stock, size), b.programs.startFloor(tb, floor.Raw, size)
-	closing := b.programs.startFloor(tb, floor.Close, size)
-	_, weir := startWeir(tb, harness.WeirOptions{})
-	lanes := []Lane{
-		{Name: "direct", BodyFile: bodyFile(tb, size)},
-		{Name: "stock", Filter: "stock", Upstream: "origin"}, {Name: "raw", Filter: "raw", Upstream: "origin"},
-		{Name: "close", Filter: "close", Upstream: "origin"}, {Name: "weir", Filter: "weir", Upstream: "origin"},
-	}
-	stage := startStage(tb, 1, lanes, []Cluster{
-		{Name: "origin", Addresses: []string{origin.Address()}},
-		stock.cluster("stock"), raw.cluster("raw"), closing.cluster("close"), weir.cluster("weir"),
-	})
-	at := func(lane, path string, s Server) subject {
-		l := load{url: stage.url(lane, path), requests: b.scale.Requests, clients: b.scale.Clients}
-		if path == passPath {
-			l.fields = []string{"range: bytes=0-99999"} // no whole entry: weir closes the stream
-		}
-		return subject{name: lane + path, load: l, envoy: []int{stage.envoy.PID()}, server: s.PIDs}
-	}
-	expect(tb, stage.url("weir", hitPath), size)
-	hits := measure(tb, b.scale.Rounds, at("direct", hitPath, Server{}), at("stock", hitPath, stock),
-		at("raw", hitPath, raw), at("weir", hitPath, weir))
-	b.add(hits.row("hit_cpu_vs_stock", "weir"+hitPath, "stock"+hitPath, serverPart))
-	b.add(hits.row("hit_total_vs_raw_floor", "weir"+hitPath, "raw"+hitPath, cost.total))
-	b.note("hit", size, hits)
-	passes := measure(tb, b.scale.Rounds, at("close", passPath, closing), at("weir", passPath, weir))
-	b.add(passes.row("pass_cpu_vs_close", "weir"+passPath, "close"+passPath, serverPart))
-	b.note("pass", size, passes)
-}
-
-// What the origin has: an answer to keep, and one that no request is answered from.
+// What the origin has: an answer to keep, and one that is asked for so that weir has no part in it.
 const (
 	hitPath  = "/hit"
 	passPath = "/pass"
 )
+
+// floorStage is weir beside the servers that decide nothing, all behind one Envoy; lanes are named as the servers are.
+type floorStage struct {
+	stage   *Stage
+	size    int
+	weir    *harness.Weir
+	servers map[string]Server
+}
+
+// startFloorStage starts it for 1 KiB.
+func (b *bench) startFloorStage(tb harness.TB) *floorStage {
+	tb.Helper()
+	const size = 1 << 10
+	origin := startOrigin(tb, size)
+	f := &floorStage{size: size, servers: map[string]Server{"direct": {}}}
+	lanes := []Lane{{Name: "direct", BodyFile: bodyFile(tb, size)}}
+	clusters := []Cluster{{Name: "origin", Addresses: []string{origin.Address()}}}
+	add := func(name string, s Server) {
+		f.servers[name] = s
+		lanes = append(lanes, Lane{Name: name, Filter: name, Upstream: "origin"})
+		clusters = append(clusters, s.cluster(name))
+	}
+	for _, kind := range []floor.Kind{floor.Stock, floor.Raw, floor.Close} {
+		add(string(kind), b.programs.startFloor(tb, kind, size))
+	}
+	w, server := startWeir(tb, harness.WeirOptions{})
+	f.weir = w
+	add("weir", server)
+	if b.scale.Against != "" {
+		_, other := startWeir(tb, harness.WeirOptions{Binary: b.scale.Against})
+		add("other", other)
+	}
+	f.stage = startStage(tb, 1, lanes, clusters)
+	return f
+}
+
+// subject is the load of a path on a lane.
+func (f *floorStage) subject(s Scale, lane, path string, server Server) subject {
+	l := load{url: f.stage.url(lane, path), requests: s.Requests, clients: s.Clients}
+	if path == passPath {
+		l.fields = []string{"range: bytes=0-99999"} // no whole entry: weir closes the stream
+	}
+	return subject{name: lane, load: l, envoy: []int{f.stage.envoy.PID()}, server: server.PIDs}
+}
+
+// goalRows compares a hit of 1 KiB and a pass-through with the floor.
+func (b *bench) goalRows(tb harness.TB) {
+	tb.Helper()
+	f := b.startFloorStage(tb)
+	rounds := func(path string, lanes ...string) measurement {
+		var subjects []subject
+		if b.scale.Against != "" {
+			lanes = append(lanes, "other")
+		}
+		for _, lane := range lanes {
+			subjects = append(subjects, f.subject(b.scale, lane, path, f.servers[lane]))
+		}
+		return measure(tb, b.scale.Rounds, subjects...)
+	}
+	hits := rounds(hitPath, "direct", "stock", "raw", "weir")
+	b.add(hits.row("hit_cpu_vs_stock", "weir", "stock", serverPart))
+	b.add(hits.row("hit_total_vs_raw_floor", "weir", "raw", cost.total))
+	b.note("hit", f.size, hits)
+	passes := rounds(passPath, "close", "weir")
+	b.add(passes.row("pass_cpu_vs_close", "weir", "close", serverPart))
+	b.note("pass", f.size, passes)
+	if b.scale.Against != "" {
+		b.add(hits.row("hit_cpu_vs_other_build", "weir", "other", serverPart))
+		b.add(hits.row("hit_total_vs_other_build", "weir", "other", cost.total))
+		b.add(passes.row("pass_cpu_vs_other_build", "weir", "other", serverPart))
+	}
+}
 
 func serverPart(c cost) time.Duration { return c.server }
 

@@ -10,6 +10,8 @@ type Scale struct {
 	Groups int
 	// Small and Large are the entries of 1 KiB and of 1 MiB that the memory rows store.
 	Small, Large int
+	// Against, if set, is the path of another build of weir, which the hit path is compared with.
+	Against string
 }
 
 // Full is the scale of make bench.

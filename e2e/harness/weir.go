@@ -26,6 +26,8 @@ type WeirOptions struct {
 	Args []string
 	// Env are further variables, KEY=VALUE.
 	Env []string
+	// Binary, if set, is the path of another build to start, as a benchmark does to compare the two.
+	Binary string
 }
 
 // drainLimit is longer than weir's own --drain-timeout.
@@ -55,7 +57,10 @@ type readyLine struct {
 // StartWeir starts weir-extproc, built from this module, and waits until it is ready.
 func StartWeir(tb TB, o WeirOptions) *Weir {
 	tb.Helper()
-	binary := Binary(tb, "weir-extproc")
+	binary := o.Binary
+	if binary == "" {
+		binary = Binary(tb, "weir-extproc")
+	}
 	raiseFileLimit(tb)
 	const fromSystem = "127.0.0.1:0"
 	for _, address := range []*string{&o.GRPCAddress, &o.AdminAddress, &o.MetricsAddress, &o.HealthAddress} {

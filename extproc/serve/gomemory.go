@@ -21,6 +21,8 @@ const (
 type memoryPlan struct {
 	store  int64 // bytes the memory store may hold
 	goSoft int64 // GOMEMLIMIT; 0: none
+	// available is the memory there is: of the cgroup, else of the machine.
+	available int64
 }
 
 // limitMemory settles --memory-limit, and tells the Go runtime to stay below
@@ -35,6 +37,7 @@ func limitMemory(cfg *Config, log *slog.Logger) (memoryPlan, error) {
 	if err != nil {
 		return memoryPlan{}, err
 	}
+	m.available = available
 	if m.goSoft > 0 && m.goSoft != inForce {
 		debug.SetMemoryLimit(m.goSoft)
 	}

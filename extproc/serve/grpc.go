@@ -24,6 +24,12 @@ const (
 	// maxReceiveBytes bounds one message of Envoy's. A body chunk that is copied can be as large as Envoy's buffer
 	// limit (1 MiB by default), which an operator may raise.
 	maxReceiveBytes = 16 << 20
+	// streamWorkers are goroutines that streams run on one after the other, so that each stream need not grow a stack
+	// of its own: that is a tenth of a hit's CPU. Streams beyond them, such as held ones, get new goroutines.
+	streamWorkers = 32
+	// windowBytes are the HTTP/2 windows in which Envoy may send bodies. That they are fixed turns off grpc-go's
+	// measuring of bandwidth, which sends a ping with every hit.
+	windowBytes = 1 << 20
 	// ioBufferBytes lets a hit of 64 KiB leave in one write.
 	ioBufferBytes = 128 << 10
 )
@@ -41,6 +47,9 @@ func newGRPCServer(cfg *Config, tls *tlsReloader, codec encoding.CodecV2, log *s
 			MaxConnectionAgeGrace: cfg.GRPCMaxConnectionAgeGrace,
 		}),
 		grpc.MaxRecvMsgSize(maxReceiveBytes),
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.InitialWindowSize(windowBytes),
+		grpc.InitialConnWindowSize(windowBytes),
 		grpc.ReadBufferSize(ioBufferBytes),
 		grpc.WriteBufferSize(ioBufferBytes),
 		grpc.WaitForHandlers(true), // a server that stopped has no handler left

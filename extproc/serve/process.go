@@ -45,6 +45,7 @@ func run(ctx context.Context, env environment, assemble assembler) error {
 		l.close()
 		return err
 	}
+	defer paceGC(env.memory.available)()
 	return newProcess(env, t, l, p).serve(ctx)
 }
 

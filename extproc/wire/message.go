@@ -87,7 +87,8 @@ type Message struct {
 	Config    Config
 	HasConfig bool
 
-	buf mem.Buffer
+	buf  mem.Buffer
+	room httpcache.Fields // see Back
 }
 
 // maxHeaderFields bounds what is kept of one message; Envoy's own default is 100.
@@ -104,10 +105,16 @@ func (m *Message) Reset() {
 	*m = Message{}
 }
 
+// Back gives the memory in which the next headers lie, if they fit; those after it get their own. Without it each
+// message allocates.
+func (m *Message) Back(room httpcache.Fields) { m.room = room[:0:len(room)] }
+
 // Unmarshal parses one ProcessingRequest. It keeps data's memory until Reset
 // if the message carries a body.
 func (m *Message) Unmarshal(data mem.BufferSlice) error {
+	room := m.room
 	m.Reset()
+	m.room = room
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	if err := m.parse(buf.ReadOnlyData()); err != nil {
 		buf.Free()
@@ -198,6 +205,9 @@ func (m *Message) parseHeaders(s string) error {
 }
 
 func (m *Message) parseHeaderMap(b []byte) error {
+	if m.Header == nil {
+		m.Header, m.room = m.room, nil
+	}
 	if m.Header == nil {
 		m.Header = make(httpcache.Fields, 0, 24)
 	}

@@ -18,13 +18,26 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	quick := flag.Bool("quick", false, "")
+	profile := flag.String("profile", "", "")
+	against := flag.String("against", "", "")
+	only := flag.Bool("only-hits", false, "")
 	flag.Parse()
 	scale := bench.Full()
 	if *quick {
 		scale = bench.Quick()
 	}
+	scale.Against = *against
+	if *only {
+		scale.Groups = 0
+	}
 	var report bench.Report
-	err := harness.Run(ctx, os.Stderr, func(tb harness.TB) { report = bench.Run(tb, scale, time.Now()) })
+	err := harness.Run(ctx, os.Stderr, func(tb harness.TB) {
+		if *profile != "" {
+			bench.Profile(tb, scale, *profile)
+			return
+		}
+		report = bench.Run(tb, scale, time.Now())
+	})
 	for _, r := range report.Rows {
 		fmt.Printf("%+v\n", r)
 	}
