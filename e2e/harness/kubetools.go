@@ -49,3 +49,15 @@ func EnvoyGatewayDir(tb TB) string {
 	tb.Helper()
 	return tool(tb, "envoy-gateway", "ENVOY_GATEWAY_VERSION", "")
 }
+
+// CertManagerCRDs returns the folder of those CRDs of cert-manager that charts/weir makes objects of.
+func CertManagerCRDs(tb TB) string {
+	tb.Helper()
+	return tool(tb, "cert-manager-crds", "CERT_MANAGER_VERSION", "")
+}
+
+// PrometheusOperatorCRDs returns the folder of those CRDs of the Prometheus operator that weir has objects of.
+func PrometheusOperatorCRDs(tb TB) string {
+	tb.Helper()
+	return tool(tb, "prometheus-operator-crds", "PROMETHEUS_OPERATOR_VERSION", "")
+}
