@@ -48,32 +48,46 @@ func ambiguous(routes []gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*
 			}
 		}
 	}
-	refused := map[namedRule]namedRule{}
-	for _, same := range rules {
+	// claims are the refused rules, at Gateways and at Services.
+	type claim struct {
+		namedRule
+		kind string
+	}
+	refused := map[claim]namedRule{}
+	for key, same := range rules {
 		slices.SortFunc(same, compareRules)
 		for i, rule := range same {
 			if len(same) == 1 {
 				break
 			}
-			other := same[(i+1)%len(same)]
-			if known, twice := refused[rule]; !twice || compareRules(other, known) < 0 {
-				refused[rule] = other // whatever the order in which places are looked at
+			other, at := same[(i+1)%len(same)], claim{rule, key.kind}
+			if known, twice := refused[at]; !twice || compareRules(other, known) < 0 {
+				refused[at] = other // whatever the order in which places are looked at
 			}
 		}
 	}
 	out := make([]translate.Guard, 0, len(refused))
-	for rule, other := range refused {
-		out = append(out, refuse(
-			translate.Target{Kind: kindHTTPRoute, Namespace: rule.route.Namespace, Name: rule.route.Name, SectionName: rule.name},
+	for at, other := range refused {
+		g := refuse(
+			translate.Target{Kind: kindHTTPRoute, Namespace: at.route.Namespace, Name: at.route.Name, SectionName: at.name},
 			reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of HTTPRoute %s "+
 				"is named %q too, on the same host; give one of them another name, or none.",
-				other.index, other.route, other.name)))
+				other.index, other.route, other.name))
+		if at.kind == kindGateway {
+			g.Controller = GatewayController // elsewhere the route's names are its own
+		}
+		out = append(out, g)
 	}
-	slices.SortFunc(out, func(a, b translate.Guard) int {
-		return cmp.Or(compareTargets(a.Target, b.Target), strings.Compare(a.RefuseMessage, b.RefuseMessage))
-	})
+	slices.SortFunc(out, compareGuards)
 	// Of two rules of one route with one name there is one target.
-	return slices.CompactFunc(out, func(a, b translate.Guard) bool { return a.Target == b.Target })
+	return slices.CompactFunc(out, func(a, b translate.Guard) bool {
+		return a.Target == b.Target && a.Controller == b.Controller
+	})
+}
+
+func compareGuards(a, b translate.Guard) int {
+	return cmp.Or(compareTargets(a.Target, b.Target), strings.Compare(a.Controller, b.Controller),
+		strings.Compare(a.RefuseMessage, b.RefuseMessage))
 }
 
 func compareRules(a, b namedRule) int {

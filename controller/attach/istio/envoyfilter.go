@@ -50,8 +50,10 @@ type Placed struct {
 
 // inForce is what is in force on a route, and by which attachments.
 type inForce struct {
-	policy, scope string
-	attachments   []int
+	scope string // empty: more than one claims the route
+	// policy is for people: the data plane decides by the scope.
+	policy      string
+	attachments []int
 }
 
 // EnvoyFilters returns the EnvoyFilters that attach the filter, sorted by namespace and name, and for each attachment,
@@ -86,7 +88,7 @@ func EnvoyFilters(attachments []translate.Attachment, o Options) ([]*unstructure
 	return out, placed
 }
 
-// add puts an attachment on a route. Two that differ cannot both be: neither is then.
+// add puts an attachment on a route. Two of different rules cannot both be: neither is then.
 func add(routes map[route]*inForce, r route, a *translate.Attachment, index int, placed []Placed) {
 	policy := ""
 	if len(a.Layers) > 0 {
@@ -98,13 +100,13 @@ func add(routes map[route]*inForce, r route, a *translate.Attachment, index int,
 		return
 	}
 	f.attachments = append(f.attachments, index)
-	if f.policy == policy && f.scope == a.Scope {
+	f.policy = min(f.policy, policy) // whatever the order in which they come
+	if f.scope == a.Scope {
 		return
 	}
-	f.policy, f.scope = "", ""
+	f.scope = ""
 	for _, i := range f.attachments {
-		placed[i].Problem = fmt.Sprintf("Istio gives %s to different rules or listeners, and what is in force on them "+
-			"differs; give the rules names of their own, or the listeners other ports.", r)
+		placed[i].Problem = fmt.Sprintf("Istio gives %s to different rules; give them names of their own, or none.", r)
 	}
 }
 
@@ -117,7 +119,7 @@ func (o *Options) forProxies(p *proxies, routes map[route]*inForce, placed []Pla
 	patches := make([][]any, buckets)
 	for _, r := range sortedRoutes(routes) {
 		f := routes[r]
-		if f.policy == "" {
+		if f.scope == "" {
 			continue
 		}
 		b := int(hash(r.virtualHost(), r.name) % uint64(buckets))

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the .out.yaml files anew")
 
 // attachmentsIn is an input of EnvoyFilters: a file *.in.yaml.
 type attachmentsIn struct {
-	Attachments []translate.Attachment       `json:"attachments"`
+	Attachments []translate.Attachment `json:"attachments"`
 	// Selectors are by namespace/name of a classic Gateway, Ports by that of a Service.
 	Selectors map[string]map[string]string `json:"selectors,omitempty"`
 	Ports     map[string][]int32           `json:"ports,omitempty"`

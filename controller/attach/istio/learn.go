@@ -53,7 +53,7 @@ func learn(in *observed, c Config) attach.Learned {
 	out.Guards = append(out.Guards, waypointServices(in.services, in.namespaces)...)
 	out.Guards = append(out.Guards, ambiguous(in.routes, ours)...)
 	// Whatever the order in which the objects were listed.
-	slices.SortFunc(out.Guards, func(a, b translate.Guard) int { return compareTargets(a.Target, b.Target) })
+	slices.SortFunc(out.Guards, compareGuards)
 	slices.SortFunc(out.Addresses, func(a, b translate.Address) int {
 		return cmp.Or(strings.Compare(a.Gateway.Namespace, b.Gateway.Namespace), strings.Compare(a.Gateway.Name, b.Gateway.Name))
 	})
@@ -80,7 +80,7 @@ func learnGateway(g *gatewayv1.Gateway, policies []unstructured.Unstructured, c 
 	if len(g.Spec.Addresses) > 0 {
 		// The proxies are somebody's own Deployment then, and do not carry the Gateway's name.
 		return []translate.Guard{refuse(target, reasonUnsupported, "The Gateway names an address of its own "+
-			"(spec.addresses), so its proxies are not Istio's to deploy and a filter cannot be targeted at them.")},
+				"(spec.addresses), so its proxies are not Istio's to deploy and a filter cannot be targeted at them.")},
 			translate.Address{Gateway: name, None: true}
 	}
 	service := g.Name + "-" + string(g.Spec.GatewayClassName)
@@ -89,7 +89,7 @@ func learnGateway(g *gatewayv1.Gateway, policies []unstructured.Unstructured, c 
 	}
 	address := translate.Address{Gateway: name, Host: service + "." + g.Namespace + ".svc." + c.ClusterDomain}
 	if slices.ContainsFunc(policies, func(p unstructured.Unstructured) bool { return mayConcern(&p, g, c) }) {
-		return []translate.Guard{{Target: target, Inherits: true, NoDetachedFetch: true}}, address
+		return []translate.Guard{{Target: target, Class: Name, Inherits: true, NoDetachedFetch: true}}, address
 	}
 	return nil, address
 }
@@ -136,7 +136,7 @@ func waypointServices(services []corev1.Service, namespaces []corev1.Namespace) 
 }
 
 func refuse(target translate.Target, reason, message string) translate.Guard {
-	return translate.Guard{Target: target, Inherits: true, RefuseReason: reason, RefuseMessage: message}
+	return translate.Guard{Target: target, Class: Name, Inherits: true, RefuseReason: reason, RefuseMessage: message}
 }
 
 // observe reads what learn needs.
