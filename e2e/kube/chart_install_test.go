@@ -200,7 +200,7 @@ func validate(t *testing.T, component, config string) {
 	}
 	for name, text := range map[string]string{
 		"config.yaml": config, "tls/ca.crt": string(root), "redis/ca.crt": string(root), "redis/password": "secret\n",
-		"keys/keys": strings.Repeat("5a", 32) + "\n",
+		"keys/keys":         strings.Repeat("5a", 32) + "\n",
 		"policies/all.yaml": "apiVersion: weir.dev/v1alpha1\nkind: CachePolicy\nmetadata: {name: a, namespace: b}\nspec: {}\n",
 	} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {

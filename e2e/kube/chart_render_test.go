@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weirproxy/weir/e2e/harness"
-
 )
 
 const weirChart = "charts/weir"
@@ -219,4 +218,3 @@ func TestChartNamesFit(t *testing.T) {
 		}
 	}
 }
-
