@@ -15,6 +15,7 @@ WEIR_TOOLS_DIR ?= $(XDG_CACHE_HOME)/weir/tools
 export WEIR_TOOLS_DIR
 
 GOLANGCI_LINT := $(WEIR_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/bin/golangci-lint
+CRD_REF_DOCS := go run github.com/elastic/crd-ref-docs@$(CRD_REF_DOCS_VERSION)
 HELM_DOCS := go run github.com/norwoodj/helm-docs/cmd/helm-docs@$(HELM_DOCS_VERSION)
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -125,7 +126,12 @@ generate-chart: ## Write what charts and reference have of others: RBAC rules, t
 	  { echo '# From config/rbac: "make generate" writes it.'; sed -n '/^rules:/,$$p' config/rbac/$$role.yaml; } \
 	    >charts/weir/files/rbac/$$role.yaml; \
 	done
-	$(HELM_DOCS) --chart-search-root=charts/weir --template-files=README.md.gotmpl --log-level=warning
+	@$(CRD_REF_DOCS) --source-path=cachepolicy/v1alpha1 --config=.ci/crd-ref-docs.yaml --renderer=markdown \
+	  --log-level=error --output-path=docs/reference/cachepolicy.md
+	@sed -i -e '1s/.*/# CachePolicy and CacheInvalidation\n\nGenerated from `cachepolicy\/v1alpha1`; do not edit. [cachepolicy-fields.md](cachepolicy-fields.md) has examples./' \
+	  -e 's/ *Optional: \\{\\} <br \/>//; s/Required: \\{\\} <br \/>/required/; s/ <br \/> |/ |/' docs/reference/cachepolicy.md
+	@cat -s docs/reference/cachepolicy.md >docs/reference/cachepolicy.tmp && mv docs/reference/cachepolicy.tmp docs/reference/cachepolicy.md
+	@$(HELM_DOCS) --chart-search-root=charts/weir --template-files=README.md.gotmpl --log-level=warning
 
 .PHONY: check
 check: ## Fail if generated files are not current
