@@ -138,8 +138,6 @@ func (s *Service) process(stream grpc.ServerStream) error {
 	return ses.run()
 }
 
-// bind finds the policy of a stream (design §2: metadata, then route name, then the
-// request itself).
 // ended leaves nothing behind of a session, and keeps its memory for another where nobody else can have a part of it.
 func (s *Service) ended(ses *session) {
 	alone := ses.alone()
@@ -150,16 +148,15 @@ func (s *Service) ended(ses *session) {
 	}
 }
 
-// bind finds the policy of a stream (design §2: metadata, then route name).
+// bind finds the policy of a stream (design §2: metadata, then route name, then the
+// request itself).
 func (s *Service) bind(stream grpc.ServerStream, msg *wire.Message) *cachepolicy.Binding {
 	set := s.policies()
 	if set == nil {
 		return nil
 	}
-	policy, scope := "", ""
-	if md, ok := metadata.FromIncomingContext(stream.Context()); ok {
-		policy, scope = firstOf(md[policyMetadata]), firstOf(md[scopeMetadata])
-	}
+	policy := firstOf(metadata.ValueFromIncomingContext(stream.Context(), policyMetadata))
+	scope := firstOf(metadata.ValueFromIncomingContext(stream.Context(), scopeMetadata))
 	b, decided := set.Identify(policy, scope, msg.RouteName)
 	if decided || msg.Kind != wire.KindRequestHeaders {
 		return b
