@@ -217,20 +217,31 @@ func (f *fleet) inTouch() {
 		}
 	}
 	for _, r := range f.replicas {
-		if r == nil || !r.weir.Running() {
-			continue
+		if r != nil && r.weir.Running() {
+			r.inTouch(running)
 		}
-		r.eventually("replica "+r.name+" is in touch with the fleet", func() bool {
-			s := r.fleetStatus().Fleet
-			alive := 0
-			for _, other := range s.Replicas {
-				if other.Alive {
-					alive++
-				}
-			}
-			return s.InTouch && s.CaughtUp && alive == running && s.Circuit.State == "closed"
-		})
 	}
+}
+
+// inTouch waits until the replica is in touch with so many, itself included.
+func (r *replica) inTouch(running int) {
+	r.t.Helper()
+	var s fleetStatus
+	defer func() {
+		if r.t.Failed() {
+			r.t.Logf("replica %s at last, of %d that run: %+v", r.name, running, s)
+		}
+	}()
+	r.eventually("replica "+r.name+" is in touch with the fleet", func() bool {
+		s = r.fleetStatus()
+		alive := 0
+		for _, other := range s.Fleet.Replicas {
+			if other.Alive {
+				alive++
+			}
+		}
+		return s.Fleet.InTouch && s.Fleet.CaughtUp && alive == running && s.Fleet.Circuit.State == "closed"
+	})
 }
 
 // burst sends n equal requests to each replica at once.

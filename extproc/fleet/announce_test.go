@@ -20,6 +20,7 @@ func TestAnnounceReachesAllBeforeItReturns(t *testing.T) {
 		a, b := join(t, dial(), "a", nil), join(t, dial(), "b", nil)
 		b.run(t)
 		synctest.Wait()
+		time.Sleep(complete)
 		before := b.stamps.Position()
 		receipt, err := a.Announce(t.Context(),
 			Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf("/1")},

@@ -114,25 +114,27 @@ func (f *Fleet) invalidate(ctx context.Context, limit time.Duration, list []Inva
 	return receipt, err
 }
 
-// confirm waits until the replicas have applied position, or ctx ends.
+// confirm waits until the replicas have applied position, or ctx ends. The error is
+// of a list of replicas that could not be had, or is not complete.
 func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
-	receipt, known := Receipt{Position: position, Replicas: 1, Confirmed: 1}, false
+	receipt, unknown := Receipt{Position: position, Replicas: 1, Confirmed: 1}, errIncomplete
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		list, history, err := f.members(ctx)
-		if err != nil && (ctx.Err() == nil || !known) {
-			return receipt, err
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			var waiting bool
 			receipt, waiting = f.tally(position, list)
-			known = true
-			if !waiting && history >= complete {
+			if unknown = nil; history < complete {
+				unknown = errIncomplete
+			} else if !waiting {
 				return receipt, nil
 			}
+		case receipt.Replicas == 1 && ctx.Err() == nil:
+			return receipt, err // Redis is away: there is no use in waiting
 		}
 		select {
 		case <-ctx.Done():
-			return receipt, nil
+			return receipt, unknown
 		case <-time.After(pause):
 		}
 	}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +33,12 @@ func (f *Fleet) Replicas(ctx context.Context) ([]Replica, error) {
 }
 
 // complete is how old a history must be for its list of replicas to have all who are
-// in touch: two beats. Those who are not are on it as soon as one who knew them is.
-const complete = 2 * followBlock
+// in touch: a beat, and what that may take. Those who are not in touch are on it as
+// soon as one who knew them is.
+const complete = followBlock + DefaultClaim
+
+// errIncomplete says that Redis lost its list of replicas a moment ago.
+var errIncomplete = errors.New("the replicas have not all been heard of since Redis lost its list of them")
 
 // members lists the fleet by name, and says how old the history is.
 func (f *Fleet) members(ctx context.Context) ([]Replica, time.Duration, error) {

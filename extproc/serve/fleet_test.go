@@ -34,16 +34,21 @@ type member struct {
 // joins starts a process of the fleet in the Redis.
 func joins(t *testing.T, m *miniredis.Miniredis, name string) *member {
 	t.Helper()
-	dir := t.TempDir()
+	secret := tlsDir(t.TempDir())
+	secret.write(t, "secret", []byte(strings.Repeat("5a", 32)))
+	return joinsAs(t, name, func(cfg *Config) {
+		cfg.RedisURL, cfg.SecretFile = RedisURL("redis://"+m.Addr()), secret.path("secret")
+	})
+}
+
+// joinsAs starts a process of a fleet, which change says how to reach.
+func joinsAs(t *testing.T, name string, change func(*Config)) *member {
+	t.Helper()
 	cfg := defaultConfig()
-	cfg.PolicyDir, cfg.SecretFile = t.TempDir(), filepath.Join(dir, "secret")
-	cfg.RedisURL, cfg.ReplicaName = RedisURL("redis://"+m.Addr()), name
-	for path, content := range map[string]string{
-		filepath.Join(cfg.PolicyDir, "catalog.yaml"): catalog, cfg.SecretFile: strings.Repeat("5a", 32),
-	} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	cfg.PolicyDir, cfg.ReplicaName = t.TempDir(), name
+	change(cfg)
+	if err := os.WriteFile(filepath.Join(cfg.PolicyDir, "catalog.yaml"), []byte(catalog), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
