@@ -94,6 +94,11 @@ func (d *decision) first(so func(*unit) bool) *unit {
 
 // guard finds out whether a policy may be in force on a rule at a place.
 func (t *translation) guard(r *placed, u *rule, n *unit) {
+	if u.problem != "" {
+		c := no(ReasonUnsupported, "On "+r.describe(u)+" no policy is in force: "+u.problem)
+		n.refusal = &c
+		return
+	}
 	if n.place.listener == nil && n.chain.fault == "" &&
 		n.chain.compiled.ServerAuthorization != cachepolicy.ServerAuthorizationSkipOnHit {
 		c := no(ReasonServerAuthorization, r.describe(u)+" is served to the callers of "+n.place.key.String()+

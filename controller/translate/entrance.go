@@ -53,7 +53,7 @@ func (t *translation) newEntrance(l *listener) *feed.Entrance {
 			port = a.Port
 		}
 	}
-	if host == "" || l.clientCerts {
+	if host == "" || l.clientCerts || l.gateway.unreachable {
 		return nil
 	}
 	e := &feed.Entrance{

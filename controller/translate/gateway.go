@@ -24,6 +24,8 @@ type gateway struct {
 	handler    *Controller // nil: the user attaches
 	refusal    *Condition  // why nothing can be attached
 	listeners  []*listener
+	// unreachable: it is not known where it is reached.
+	unreachable bool
 	address    string // from its status; empty: none
 	rank       int    // by age, then by name
 	claim      *claim // of all of it

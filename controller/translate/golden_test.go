@@ -69,6 +69,9 @@ type inputFile struct {
 	// Certificates are by namespace/name of the Secret.
 	Certificates map[string]string
 	Objects      []json.RawMessage
+	// VirtualServices and ClassicGateways are as Translate has them.
+	VirtualServices []*translate.VirtualService
+	ClassicGateways []*translate.ClassicGateway
 }
 
 // controllerFile is a Controller with durations in words.
@@ -92,6 +95,7 @@ func readInput(t *testing.T, file string) *translate.Input {
 		t.Fatalf("%s: %v", file, err)
 	}
 	in := &translate.Input{Guards: f.Guards, Addresses: f.Addresses,
+		VirtualServices: f.VirtualServices, ClassicGateways: f.ClassicGateways,
 		GatewayClasses: []*gatewayv1.GatewayClass{newClass("eg", envoyGateway)}}
 	if len(f.Controllers) == 0 && !f.AttachNone {
 		in.Controllers = []translate.Controller{envoyGatewayController()}

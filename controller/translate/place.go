@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/cachepolicy/feed"
 )
 
@@ -95,9 +96,15 @@ func (t *translation) place(r *route) *placed {
 		p := &r.parents[i]
 		switch {
 		case p.key.group == gatewayv1.GroupName && p.key.kind == kindGateway:
-			t.placeAtGateway(out, p)
+			t.placeAtGateway(out, p, t.gateways)
+		case p.key.group == cachepolicy.IstioGroup && p.key.kind == kindGateway:
+			t.placeAtGateway(out, p, t.classic)
 		case p.key.group == "" && p.key.kind == kindService:
 			t.placeAtService(out, p)
+		case p.key.kind == kindVirtualService:
+			c := no(ReasonUnsupported, r.String()+
+				" is for hosts that are no Services here; of those in the mesh nothing can be cached.")
+			out.site(site{key: p.key, problem: &c})
 		default:
 			c := no(ReasonUnsupported, r.String()+" has a parent of the kind "+p.key.kind+
 				", to which weir-controller does not attach.")
@@ -123,8 +130,8 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(a.key.compare(b.key), cmp.Compare(a.port, b.port))
 }
 
-func (t *translation) placeAtGateway(r *placed, p *parent) {
-	g := t.gateways[types.NamespacedName{Namespace: p.key.namespace, Name: p.key.name}]
+func (t *translation) placeAtGateway(r *placed, p *parent, gateways map[types.NamespacedName]*gateway) {
+	g := gateways[types.NamespacedName{Namespace: p.key.namespace, Name: p.key.name}]
 	s := site{key: p.key}
 	if g != nil {
 		s.controller = g.controller

@@ -29,6 +29,10 @@ type rule struct {
 	// repeats is the index of an earlier rule with the same matches, which takes all
 	// requests of this one; -1: none.
 	repeats int
+	// problem is why no policy can be in force on it, wherever; empty: none.
+	problem string
+	// envoyNames are what its routes are called in Envoy, if name does not tell.
+	envoyNames []string
 	// weighted: requests are divided among several backends.
 	weighted bool
 }
@@ -44,7 +48,7 @@ type parent struct {
 
 // answer is what an implementation says of a route at a parent.
 type answer struct {
-	controller string
+	controller string // empty: whichever takes routes of the kind
 	accepted   bool
 	message    string
 }
@@ -54,7 +58,7 @@ type answer struct {
 func (p *parent) accepted(controller string) (message string, ok bool) {
 	for _, a := range p.answers {
 		switch {
-		case controller != "" && a.controller != controller:
+		case controller != "" && a.controller != "" && a.controller != controller:
 		case a.accepted:
 			return "", true
 		default:

@@ -18,6 +18,7 @@ type translation struct {
 	anyController bool // the user attaches, to whatever there is
 	mesh          bool // routes of a mesh can be served
 	gateways      map[types.NamespacedName]*gateway
+	classic       map[types.NamespacedName]*gateway // Istio's own kind
 	namespaces    map[string]labels.Set
 	services      map[types.NamespacedName]bool
 	guards        guards
@@ -42,6 +43,7 @@ func Translate(in *Input) *Output {
 	t := &translation{
 		in: in, anyController: len(in.Controllers) == 0,
 		gateways:   newGateways(in),
+		classic:    newClassicGateways(in),
 		namespaces: make(map[string]labels.Set, len(in.Namespaces)),
 		services:   make(map[types.NamespacedName]bool, len(in.Services)),
 		guards:     newGuards(in.Guards),
@@ -66,6 +68,9 @@ func Translate(in *Input) *Output {
 	}
 	for _, o := range in.HTTPRoutes {
 		t.add(fromHTTPRoute(o))
+	}
+	for _, o := range in.VirtualServices {
+		t.add(fromVirtualService(o))
 	}
 	slices.SortFunc(t.sorted, func(a, b *placed) int { return cmp.Compare(a.resource, b.resource) })
 	t.claimAll()
@@ -238,7 +243,8 @@ func (t *translation) attach(r *placed, decisions []decision) {
 func (r *placed) attachment(d *decision, u *unit) Attachment {
 	p := u.place
 	a := Attachment{
-		Route: r.target, RuleIndex: d.rule.index, RuleName: d.rule.name, Matches: d.rule.matches, Hosts: p.hosts,
+		Route: r.target, RuleIndex: d.rule.index, RuleName: d.rule.name, EnvoyNames: d.rule.envoyNames,
+		Matches: d.rule.matches, Hosts: p.hosts,
 		Layers: u.chain.layers, Scope: d.rule.scope, Port: p.port,
 		LongestWait: d.winner.chain.longest,
 	}

@@ -23,6 +23,9 @@ type Input struct {
 	// Namespaces are needed for their labels, where a listener's allowedRoutes selects
 	// by them. A namespace that is not here has no labels.
 	Namespaces []*corev1.Namespace
+	// VirtualServices and ClassicGateways are Istio's own kinds of routes and Gateways.
+	VirtualServices []*VirtualService
+	ClassicGateways []*ClassicGateway
 	// Services are needed where routes have Services as parents (mesh).
 	Services []*corev1.Service
 
@@ -207,6 +210,9 @@ type Attachment struct {
 	// RuleIndex is the rule's place in spec.rules, and RuleName its name, if it has one.
 	RuleIndex int
 	RuleName  string
+	// EnvoyNames are what the rule's routes are called in Envoy, where the rule's name
+	// alone does not tell (VirtualService).
+	EnvoyNames []string
 	// Matches are the rule's. None: every request.
 	Matches []feed.Match
 	// Hosts are what the route's hostnames and the listener's have in common. None:
