@@ -2,6 +2,8 @@ package cluster_test
 
 import (
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,15 +59,19 @@ func installWeir(s *stage) {
 	helmWeir(s.t, "install")
 }
 
-// loadWeirImages makes the images of the chart out of this module's binaries.
+// loadWeirImages makes the images as make images does, and gives them to the cluster under the names in
+// testdata/values.yaml.
 func loadWeirImages(t *testing.T) {
 	t.Helper()
-	for _, command := range []string{"weir-extproc", "weir-controller"} {
-		program, weirctl := "/usr/local/bin/"+command, "/usr/local/bin/weirctl"
-		kubernetes.LoadImage(t, cluster.Image{
-			Name: "weir.test/weirproxy/" + command + ":local", Program: program, User: "65532",
-			Files: map[string]string{program: harness.Binary(t, command), weirctl: harness.Binary(t, "weirctl")},
-		})
+	dir := t.TempDir()
+	images := exec.CommandContext(t.Context(), "go", "run", "./images", "-out="+dir, "-repository=weir.test/weirproxy/",
+		"-version=e2e", "-tag=local")
+	images.Dir = "../.."
+	if out, err := images.CombinedOutput(); err != nil {
+		t.Fatalf("make the images: %v\n%s", err, out)
+	}
+	for _, name := range []string{"weir-extproc", "weir-controller"} {
+		kubernetes.LoadArchive(t, filepath.Join(dir, name+".tar"))
 	}
 }
 
