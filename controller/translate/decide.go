@@ -130,8 +130,8 @@ func (t *translation) guardAt(r *placed, u *rule, p *place) Guard {
 }
 
 // widen takes what keeps policies from being in force at one Gateway whose routes are
-// told by their names to the others: the rule has one name in all of them, and the filter may be there for the
-// sake of other rules.
+// told by their names to the others: the rule has one name in all of them, and the
+// filter may be there for the sake of other rules.
 func (d *decision) widen(r *placed) {
 	from := d.first(func(u *unit) bool { return u.named() && !u.live() })
 	if from == nil {

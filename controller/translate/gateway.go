@@ -26,9 +26,9 @@ type gateway struct {
 	listeners  []*listener
 	// unreachable: it is not known where it is reached.
 	unreachable bool
-	address    string // from its status; empty: none
-	rank       int    // by age, then by name
-	claim      *claim // of all of it
+	address     string // from its status; empty: none
+	rank        int    // by age, then by name
+	claim       *claim // of all of it
 }
 
 // listener is a listener of a Gateway that takes HTTP.
