@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	// writeInterval is how far passes of the writer are apart at least: replicas report
-	// one after the other, and what they say together is one write.
-	writeInterval = 200 * time.Millisecond
+	// settleTime is for how long the writer waits after something happened, before it
+	// looks: replicas take a change one after the other, and what they say together is
+	// one write.
+	settleTime = 200 * time.Millisecond
 	// writeRetry and writeRetryMax are when a pass that failed is tried again.
 	writeRetry    = 500 * time.Millisecond
 	writeRetryMax = 30 * time.Second
@@ -88,6 +89,9 @@ func (w *writer) Start(ctx context.Context) error {
 		case <-w.feed.Changed():
 		case <-again.C:
 		}
+		if !sleep(ctx, settleTime) {
+			return nil
+		}
 		next := lookAgain
 		if err := w.pass(ctx); err != nil && ctx.Err() == nil {
 			w.log.Warn("Not all was written, trying again", "in", wait, "error", err)
@@ -96,9 +100,6 @@ func (w *writer) Start(ctx context.Context) error {
 			wait = writeRetry
 		}
 		again.Reset(next)
-		if !sleep(ctx, writeInterval) {
-			return nil
-		}
 	}
 }
 
@@ -138,6 +139,7 @@ func (w *writer) pass(ctx context.Context) error {
 	s.starting = w.starting(s)
 	var errs []error
 	errs = append(errs, w.attach(ctx, s, plane), w.writePolicies(ctx, s), w.writeAffected(ctx, s))
+	w.log.Debug("Status looked at", "policies", len(s.out.Verdicts), "took", time.Since(s.now))
 	return errors.Join(errs...)
 }
 

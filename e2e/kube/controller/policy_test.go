@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/weirproxy/weir/e2e/harness"
 )
-
-func background() context.Context { return context.Background() }
 
 // TestPolicyIsProgrammed follows a policy from its creation to its deletion: the feed, the attachment, the conditions of
 // the policy and of its target.

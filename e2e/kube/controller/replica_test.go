@@ -27,6 +27,7 @@ type replica struct {
 
 	mu       sync.Mutex
 	running  map[string]string
+	objects  map[string]feed.Object
 	commands []feed.Invalidate
 	answer   func(feed.Invalidate) feed.Result // nil: applied
 	control  grpc.ClientStream
@@ -36,7 +37,13 @@ type replica struct {
 // stop is called.
 func startReplica(t *testing.T, name, address string) (r *replica, stop func()) {
 	t.Helper()
-	r = &replica{name: name, running: map[string]string{}, started: time.Now().UnixNano()}
+	r = &replica{name: name, started: time.Now().UnixNano()}
+	return r, r.start(t, address)
+}
+
+// start connects the replica.
+func (r *replica) start(t *testing.T, address string) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // ends before the controller does
 	done := make(chan struct{})
 	go func() {
@@ -54,7 +61,7 @@ func startReplica(t *testing.T, name, address string) (r *replica, stop func()) 
 		<-done
 	})
 	t.Cleanup(stop)
-	return r, stop
+	return stop
 }
 
 // connect holds both streams until one ends.
@@ -71,7 +78,7 @@ func (r *replica) connect(ctx context.Context, address string) {
 		return
 	}
 	r.mu.Lock()
-	r.control, r.running = control, map[string]string{}
+	r.control, r.running, r.objects = control, map[string]string{}, map[string]feed.Object{}
 	r.mu.Unlock()
 	if r.report(feed.Report{Replica: r.name, Version: "test", Started: r.started, Synced: true}) != nil {
 		return
@@ -111,6 +118,7 @@ func (r *replica) subscribe(xds discoveryv3.AggregatedDiscoveryService_DeltaAggr
 		for _, name := range response.GetRemovedResources() {
 			said.Running[name] = ""
 		}
+		r.keep(response)
 		ack := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: feedpb.TypeURL, ResponseNonce: response.GetNonce()}
 		if xds.Send(ack) != nil || r.report(said) != nil {
 			return
@@ -123,6 +131,32 @@ func (r *replica) subscribe(xds discoveryv3.AggregatedDiscoveryService_DeltaAggr
 		}
 		r.mu.Unlock()
 	}
+}
+
+// keep keeps what resources say.
+func (r *replica) keep(response *discoveryv3.DeltaDiscoveryResponse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, resource := range response.GetResources() {
+		data, err := feedpb.Unwrap(resource)
+		if err != nil {
+			continue
+		}
+		if o, err := feed.Decode(resource.GetName(), data); err == nil {
+			r.objects[resource.GetName()] = o
+		}
+	}
+	for _, name := range response.GetRemovedResources() {
+		delete(r.objects, name)
+	}
+}
+
+// route is what the replica was sent of an HTTPRoute; nil: nothing.
+func (r *replica) route(namespace, name string) *feed.Route {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	route, _ := r.objects["route/httproute/"+namespace+"/"+name].(*feed.Route)
+	return route
 }
 
 // obey answers commands.
@@ -178,4 +212,14 @@ func (r *replica) told() []feed.Invalidate {
 // runsNothing reports whether it runs nothing of a namespace.
 func (r *replica) runsNothing(namespace string) bool {
 	return !slices.ContainsFunc(r.resources(), func(s string) bool { return strings.Contains(s, "/"+namespace+"/") })
+}
+
+// generation is that of the policy it was sent; 0: none.
+func (r *replica) generation(namespace, name string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p, ok := r.objects["policy/"+namespace+"/"+name].(*feed.Policy); ok {
+		return p.Generation
+	}
+	return 0
 }
