@@ -64,6 +64,33 @@ type ClassicServer struct {
 	Hosts []string
 }
 
+// EnvoyNames are what Istio calls the routes of a rule in Envoy, sorted: the name alone,
+// and for matches with a name of their own that behind it. None without a name.
+func (s *VirtualRoute) EnvoyNames() []string {
+	if s.Name == "" {
+		return nil
+	}
+	names := make([]string, 0, max(1, len(s.Matches)))
+	for i := range s.Matches {
+		names = append(names, envoyName(s.Name, s.Matches[i].Name))
+	}
+	if len(names) == 0 {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Parents are the Gateways and Services that a VirtualService is for; hosts that are no
+// Services are said by the VirtualService itself.
+func (o *VirtualService) Parents() []Target {
+	var out []Target
+	for _, p := range virtualParents(o) {
+		out = append(out, Target{Kind: p.kind, Namespace: p.namespace, Name: p.name})
+	}
+	return out
+}
+
 const kindVirtualService = cachepolicy.KindVirtualService
 
 // gatewayMesh is the name by which a VirtualService means the sidecars.
@@ -88,20 +115,8 @@ func fromVirtualService(o *VirtualService) *route {
 	for i := range o.Routes {
 		r.rules[i] = fromVirtualRoute(o, i)
 	}
-	gateways := o.Gateways
-	if len(gateways) == 0 {
-		gateways = []string{gatewayMesh}
-	}
-	for _, name := range gateways {
-		if name == gatewayMesh {
-			r.parents = append(r.parents, meshParents(o)...)
-			continue
-		}
-		namespace, name, ok := strings.Cut(name, "/")
-		if !ok {
-			namespace, name = o.Namespace, namespace
-		}
-		r.parents = append(r.parents, takenOn(ancestorKey{cachepolicy.IstioGroup, kindGateway, namespace, name}))
+	for _, key := range virtualParents(o) {
+		r.parents = append(r.parents, parent{ref: key.ref(), key: key, answers: []answer{{accepted: true}}})
 	}
 	r.finish()
 	return r
@@ -109,7 +124,7 @@ func fromVirtualService(o *VirtualService) *route {
 
 func fromVirtualRoute(o *VirtualService, index int) rule {
 	s := &o.Routes[index]
-	u := rule{name: s.Name, weighted: s.Weighted, problem: s.Problem}
+	u := rule{name: s.Name, weighted: s.Weighted, problem: s.Problem, envoyNames: s.EnvoyNames()}
 	switch {
 	case u.problem != "":
 	case s.Name == "":
@@ -120,15 +135,8 @@ func fromVirtualRoute(o *VirtualService, index int) rule {
 		u.problem = "Several routes of the VirtualService have the name " + quoted(s.Name) + "; give them names of their own."
 	}
 	for i := range s.Matches {
-		m := &s.Matches[i]
-		u.matches = append(u.matches, m.whole())
-		u.envoyNames = append(u.envoyNames, envoyName(s.Name, m.Name))
+		u.matches = append(u.matches, s.Matches[i].whole())
 	}
-	if len(s.Matches) == 0 {
-		u.envoyNames = []string{s.Name}
-	}
-	slices.Sort(u.envoyNames)
-	u.envoyNames = slices.Compact(u.envoyNames)
 	return u
 }
 
@@ -151,28 +159,44 @@ func envoyName(route, match string) string {
 	return route + "." + match
 }
 
-// meshParents are the Services that a VirtualService is for. Of other hosts (outside
-// the cluster, or wildcards) nothing is known.
-func meshParents(o *VirtualService) []parent {
-	var out []parent
+// virtualParents are the Gateways that a VirtualService names, and for the mesh the
+// Services that its hosts are. Of other hosts nothing is known: for those stands the
+// VirtualService itself.
+func virtualParents(o *VirtualService) []ancestorKey {
+	gateways := o.Gateways
+	if len(gateways) == 0 {
+		gateways = []string{gatewayMesh}
+	}
+	var out []ancestorKey
+	for _, name := range gateways {
+		if name == gatewayMesh {
+			out = append(out, meshParents(o)...)
+			continue
+		}
+		namespace, name, ok := strings.Cut(name, "/")
+		if !ok {
+			namespace, name = o.Namespace, namespace
+		}
+		out = append(out, ancestorKey{cachepolicy.IstioGroup, kindGateway, namespace, name})
+	}
+	return out
+}
+
+func meshParents(o *VirtualService) []ancestorKey {
+	var out []ancestorKey
 	for _, host := range o.Hosts {
 		name, rest, dotted := strings.Cut(strings.ToLower(host), ".")
 		namespace, _, service := strings.Cut(rest, ".svc.")
 		switch {
 		case strings.HasPrefix(host, "*"), dotted && (!service || strings.Contains(namespace, ".")):
-			out = append(out, takenOn(ancestorKey{cachepolicy.IstioGroup, kindVirtualService, o.Namespace, o.Name}))
+			out = append(out, ancestorKey{cachepolicy.IstioGroup, kindVirtualService, o.Namespace, o.Name})
 			continue
 		case !dotted:
 			namespace = o.Namespace
 		}
-		out = append(out, takenOn(ancestorKey{"", kindService, namespace, name}))
+		out = append(out, ancestorKey{"", kindService, namespace, name})
 	}
 	return out
-}
-
-// takenOn is a parent of a route of Istio, which says nothing of them.
-func takenOn(key ancestorKey) parent {
-	return parent{ref: key.ref(), key: key, answers: []answer{{accepted: true}}}
 }
 
 // newClassicGateways returns Istio's own Gateways by name, in the form of the others: a
