@@ -126,7 +126,8 @@ func (t *translation) guardAt(r *placed, u *rule, p *place) Guard {
 	if p.listener != nil {
 		targets = append(targets, Target{kindGateway, p.key.namespace, p.key.name, p.listener.name})
 	}
-	return t.guards.of(p.controller(), append(targets, Target{Kind: p.key.kind, Namespace: p.key.namespace, Name: p.key.name})...)
+	targets = append(targets, Target{Kind: p.key.kind, Namespace: p.key.namespace, Name: p.key.name})
+	return t.guards.of(p.controller(), targets...)
 }
 
 // widen takes what keeps policies from being in force at one Gateway whose routes are

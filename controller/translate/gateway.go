@@ -90,7 +90,7 @@ func newGateway(o *gatewayv1.Gateway) *gateway {
 		g.listeners = append(g.listeners, &listener{
 			gateway: g, index: i, name: string(s.Name),
 			hostname: strings.ToLower(string(deref(s.Hostname))),
-			port:     int32(s.Port), protocol: s.Protocol, allowed: s.AllowedRoutes,
+			port:     s.Port, protocol: s.Protocol, allowed: s.AllowedRoutes,
 			clientCerts: s.Protocol == gatewayv1.HTTPSProtocolType && asksForCertificates(o.Spec.TLS, s.Port),
 			certificate: certificateRef(s, o.Namespace),
 		})

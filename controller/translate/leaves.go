@@ -24,8 +24,7 @@ func leavesOf(spec *v1alpha1.CachePolicySpec) leaves {
 
 // gather goes through a block whether it is set or not, so that each leaf keeps its bit.
 func gather(block reflect.Value, set *leaves, bit *int) {
-	for i := range block.NumField() {
-		field := block.Field(i)
+	for _, field := range block.Fields() {
 		if elem := field.Type(); elem.Kind() == reflect.Pointer && isBlock(elem.Elem()) {
 			if field.IsNil() {
 				gather(reflect.Zero(elem.Elem()), set, bit)

@@ -3,6 +3,7 @@ package translate
 import (
 	"math/bits"
 	"reflect"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,9 +16,8 @@ import (
 func eachLeaf(f func(path string, spec *v1alpha1.CachePolicySpec)) {
 	var walk func(t reflect.Type, path string, index [][]int)
 	walk = func(t reflect.Type, path string, index [][]int) {
-		for i := range t.NumField() {
-			field := t.Field(i)
-			at, name := append(index[:len(index):len(index)], field.Index), path+"."+field.Name
+		for field := range t.Fields() {
+			at, name := append(slices.Clip(index), field.Index), path+"."+field.Name
 			if field.Type.Kind() == reflect.Pointer && isBlock(field.Type.Elem()) {
 				walk(field.Type.Elem(), name, at)
 				continue

@@ -124,9 +124,9 @@ func extents(policies []*policy) []Override {
 	out := make([]Override, len(policies))
 	var above leaves
 	for i, p := range slices.Backward(policies) {
-		switch lost := p.leaves & above; {
-		case lost == 0:
-		case lost == p.leaves:
+		switch p.leaves & above {
+		case 0:
+		case p.leaves:
 			out[i] = OverrideFull
 		default:
 			out[i] = OverridePartial

@@ -158,7 +158,7 @@ func (t *translation) placeAtGateway(r *placed, p *parent, gateways map[types.Na
 
 func (t *translation) placeAtListener(r *placed, p *parent, l *listener) {
 	if p.ref.SectionName != nil && string(*p.ref.SectionName) != l.name ||
-		p.ref.Port != nil && int32(*p.ref.Port) != l.port || !l.takes(r.route, t.namespaces) {
+		p.ref.Port != nil && *p.ref.Port != l.port || !l.takes(r.route, t.namespaces) {
 		return
 	}
 	if hosts, ok := commonHosts(l.hostname, r.hosts); ok {
@@ -197,7 +197,7 @@ func (t *translation) placeAtService(r *placed, p *parent) {
 	}
 	if s.problem == nil {
 		host := p.key.name + "." + p.key.namespace
-		r.places = append(r.places, place{key: p.key, ref: p.ref, port: int32(deref(p.ref.Port)),
+		r.places = append(r.places, place{key: p.key, ref: p.ref, port: deref(p.ref.Port),
 			hosts: []string{host, host + ".svc", host + ".svc.cluster.local"}})
 	}
 	r.site(s)

@@ -160,11 +160,11 @@ func (r random) policy(ns string, i int, plain bool) *v1alpha1.CachePolicy {
 		return p
 	}
 	spec.TTL = pick(r, nil, &v1alpha1.TTL{Default: duration("60s")}, &v1alpha1.TTL{Min: duration("5m")},
-		&v1alpha1.TTL{Max: duration("2m")}, &v1alpha1.TTL{Origin: pointer(v1alpha1.Origin("IgnoreFreshness"))})
-	spec.JitterPercent = pick(r, nil, nil, pointer(int32(7)), pointer(int32(101)))
-	spec.Mode = pick(r, nil, nil, pointer(v1alpha1.Mode("Shadow")))
+		&v1alpha1.TTL{Max: duration("2m")}, &v1alpha1.TTL{Origin: new(v1alpha1.Origin("IgnoreFreshness"))})
+	spec.JitterPercent = pick(r, nil, nil, new(int32(7)), new(int32(101)))
+	spec.Mode = pick(r, nil, nil, new(v1alpha1.Mode("Shadow")))
 	spec.Key = pick(r, nil, nil, &v1alpha1.Key{Headers: []gatewayv1.HeaderName{"X-Tenant"}})
-	spec.Mesh = pick(r, nil, &v1alpha1.Mesh{ServerAuthorization: pointer(v1alpha1.ServerAuthorization("SkipOnHit"))})
+	spec.Mesh = pick(r, nil, &v1alpha1.Mesh{ServerAuthorization: new(v1alpha1.ServerAuthorization("SkipOnHit"))})
 	return p
 }
 
@@ -183,5 +183,3 @@ func (r random) guard() translate.Guard {
 	}
 	return g
 }
-
-func pointer[T any](v T) *T { return &v }
