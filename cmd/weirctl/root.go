@@ -49,7 +49,8 @@ func newRoot(c *cli, version string) *cobra.Command {
 	f.StringVar(&c.tokenFile, "token-file", "", "`file` with the admin token")
 	f.StringVar(&c.caFile, "ca-file", "", "`file` with the CAs (PEM) of the admin API's certificate; means https")
 	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
-	root.AddCommand(newValidate(c), newStatus(c), newExplain(c), newEntries(c), newInvalidate(c), newWarm(c), newTop(c))
+	root.AddCommand(newValidate(c), newStatus(c), newExplain(c), newEntries(c), newInvalidate(c), newWarm(c), newTop(c),
+		newHealth(c))
 	_ = root.RegisterFlagCompletionFunc("output",
 		cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return root
