@@ -34,6 +34,8 @@ func (g *gatherer) gather(ctx context.Context) (*translate.Input, error) {
 		in.Controllers = append(in.Controllers, a.Controllers()...)
 		in.Guards = append(in.Guards, learned.Guards...)
 		in.Addresses = append(in.Addresses, learned.Addresses...)
+		in.VirtualServices = append(in.VirtualServices, learned.VirtualServices...)
+		in.ClassicGateways = append(in.ClassicGateways, learned.ClassicGateways...)
 	}
 	var (
 		policies   v1alpha1.CachePolicyList

@@ -49,6 +49,9 @@ type Attacher interface {
 type Learned struct {
 	Guards    []translate.Guard
 	Addresses []translate.Address
+	// VirtualServices and ClassicGateways are routes and Gateways of Istio's own kinds.
+	VirtualServices []*translate.VirtualService
+	ClassicGateways []*translate.ClassicGateway
 }
 
 // Wanted is what is to be attached.

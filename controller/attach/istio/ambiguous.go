@@ -14,27 +14,44 @@ import (
 
 // place is where routes of the same name cannot be told apart: a virtual host of a Gateway's port, or a Service.
 type place struct {
-	kind   string
-	parent types.NamespacedName
-	port   gatewayv1.PortNumber // of Services 0: all of them
+	kind   string // of the parent; a classic Gateway is kindClassic
+	parent string // namespace/name; of a classic Gateway what it selects
+	port   int32  // of Services 0: all of them
 	host   string
 }
 
+// kindClassic tells the Gateways of networking.istio.io from those of the Gateway API.
+const kindClassic = "classic"
+
 // namedRule is a rule with a name.
 type namedRule struct {
+	kind  string // of the route
 	route types.NamespacedName
 	index int
 	name  string
 }
 
-// ambiguous refuses the rules whose name another rule has in the same virtual host. A rule without a name is called by
-// its namespace, route and place, which no other is.
-func ambiguous(routes []gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1.Gateway) []translate.Guard {
-	type at struct {
-		place
-		name string
+// claims are the rules by the place and the name of their routes in Envoy.
+type claims map[claimed][]namedRule
+
+type claimed struct {
+	place
+	name string
+}
+
+func (c claims) add(p place, name string, rule namedRule) {
+	key := claimed{p, name}
+	if !slices.Contains(c[key], rule) {
+		c[key] = append(c[key], rule)
 	}
-	rules := map[at][]namedRule{}
+}
+
+// ambiguous refuses the rules whose name another rule has in the same virtual host. A rule of an HTTPRoute without a
+// name is called by its namespace, route and place, which no other is.
+func ambiguous(routes []gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1.Gateway,
+	virtual []*translate.VirtualService, classic map[string]*classicGateway,
+) []translate.Guard {
+	rules := claims{}
 	for i := range routes {
 		r := &routes[i]
 		named := namedRules(r)
@@ -43,37 +60,49 @@ func ambiguous(routes []gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*
 		}
 		for p := range places(r, gateways) {
 			for _, rule := range named {
-				key := at{p, rule.name}
-				rules[key] = append(rules[key], rule)
+				rules.add(p, rule.name, rule)
 			}
 		}
 	}
-	// claims are the refused rules, at Gateways and at Services.
-	type claim struct {
-		namedRule
-		kind string
+	for _, v := range virtual {
+		for p := range virtualPlaces(v, classic) {
+			for i := range v.Routes {
+				rule := namedRule{kindVirtual, types.NamespacedName{Namespace: v.Namespace, Name: v.Name}, i, v.Routes[i].Name}
+				for _, name := range v.Routes[i].EnvoyNames() {
+					rules.add(p, name, rule)
+				}
+			}
+		}
 	}
-	refused := map[claim]namedRule{}
-	for key, same := range rules {
+	return rules.refuse()
+}
+
+// refuse refuses the rules that share a name in a place with another.
+func (c claims) refuse() []translate.Guard {
+	type at struct { // a refused rule, at parents of a kind
+		namedRule
+		parents string
+	}
+	refused := map[at]namedRule{}
+	for key, same := range c {
 		slices.SortFunc(same, compareRules)
 		for i, rule := range same {
 			if len(same) == 1 {
 				break
 			}
-			other, at := same[(i+1)%len(same)], claim{rule, key.kind}
-			if known, twice := refused[at]; !twice || compareRules(other, known) < 0 {
-				refused[at] = other // whatever the order in which places are looked at
+			other, where := same[(i+1)%len(same)], at{rule, key.place.kind}
+			if known, twice := refused[where]; !twice || compareRules(other, known) < 0 {
+				refused[where] = other // whatever the order in which places are looked at
 			}
 		}
 	}
 	out := make([]translate.Guard, 0, len(refused))
-	for at, other := range refused {
+	for where, other := range refused {
 		g := refuse(
-			translate.Target{Kind: kindHTTPRoute, Namespace: at.route.Namespace, Name: at.route.Name, SectionName: at.name},
-			reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of HTTPRoute %s "+
-				"is named %q too, on the same host; give one of them another name, or none.",
-				other.index, other.route, other.name))
-		if at.kind == kindGateway {
+			translate.Target{Kind: where.kind, Namespace: where.route.Namespace, Name: where.route.Name, SectionName: where.name},
+			reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of %s %s is "+
+				"named %q too, on the same host; give one of them another name.", other.index, other.kind, other.route, other.name))
+		if where.parents == kindGateway {
 			g.Controller = GatewayController // elsewhere the route's names are its own
 		}
 		out = append(out, g)
@@ -91,7 +120,7 @@ func compareGuards(a, b translate.Guard) int {
 }
 
 func compareRules(a, b namedRule) int {
-	return cmp.Or(strings.Compare(a.route.Namespace, b.route.Namespace), strings.Compare(a.route.Name, b.route.Name),
+	return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.route.Namespace, b.route.Namespace), strings.Compare(a.route.Name, b.route.Name),
 		cmp.Compare(a.index, b.index))
 }
 
@@ -99,7 +128,7 @@ func namedRules(r *gatewayv1.HTTPRoute) []namedRule {
 	var out []namedRule
 	for i := range r.Spec.Rules {
 		if name := r.Spec.Rules[i].Name; name != nil && *name != "" {
-			out = append(out, namedRule{types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, i, string(*name)})
+			out = append(out, namedRule{kindHTTPRoute, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, i, string(*name)})
 		}
 	}
 	return out
@@ -118,7 +147,7 @@ func places(r *gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1
 			continue
 		}
 		if deref(ref.Kind) == kindService {
-			out[place{kind: kindService, parent: parent}] = true
+			out[place{kind: kindService, parent: parent.String()}] = true
 			continue
 		}
 		g := gateways[parent]
@@ -131,7 +160,7 @@ func places(r *gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1
 				continue
 			}
 			for _, host := range hosts(string(deref(l.Hostname)), r.Spec.Hostnames) {
-				out[place{kindGateway, parent, l.Port, host}] = true
+				out[place{kindGateway, parent.String(), int32(l.Port), host}] = true
 			}
 		}
 	}
@@ -158,7 +187,7 @@ func refused(r *gatewayv1.HTTPRoute, ref *gatewayv1.ParentReference) bool {
 }
 
 // hosts are what a listener's hostname and a route's hostnames have in common.
-func hosts(listener string, hostnames []gatewayv1.Hostname) []string {
+func hosts[T ~string](listener string, hostnames []T) []string {
 	listener = strings.ToLower(listener)
 	if len(hostnames) == 0 {
 		return []string{cmp.Or(listener, "*")}

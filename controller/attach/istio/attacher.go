@@ -25,6 +25,7 @@ const Name = "istio"
 var (
 	kindEnvoyFilter         = schema.GroupVersionKind{Group: groupIstio, Version: "v1alpha3", Kind: "EnvoyFilter"}
 	kindClassicGateway      = schema.GroupVersionKind{Group: groupIstio, Version: "v1", Kind: kindGateway}
+	kindVirtualService      = schema.GroupVersionKind{Group: groupIstio, Version: "v1", Kind: "VirtualService"}
 	kindAuthorizationPolicy = schema.GroupVersionKind{
 		Group: "security.istio.io", Version: "v1", Kind: "AuthorizationPolicy"}
 )
@@ -58,7 +59,7 @@ func (*Attacher) Controllers() []translate.Controller {
 
 // Kinds implements attach.Attacher.
 func (*Attacher) Kinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{kindEnvoyFilter, kindClassicGateway, kindAuthorizationPolicy}
+	return []schema.GroupVersionKind{kindEnvoyFilter, kindClassicGateway, kindVirtualService, kindAuthorizationPolicy}
 }
 
 // Learn implements attach.Attacher.

@@ -123,7 +123,7 @@ func (o *Options) forProxies(p *proxies, routes map[route]*inForce, placed []Pla
 			continue
 		}
 		b := int(hash(r.virtualHost(), r.name) % uint64(buckets))
-		patches[b] = append(patches[b], routePatch(p.context, r, f))
+		patches[b] = append(patches[b], routePatch(p, r, f))
 		for _, i := range f.attachments {
 			placed[i].Namespace, placed[i].Name = p.namespace, shardName(p.name, b)
 		}
@@ -134,7 +134,7 @@ func (o *Options) forProxies(p *proxies, routes map[route]*inForce, placed []Pla
 			continue
 		}
 		if len(out) == 0 && p.context == contextGateway {
-			patches[b] = append([]any{o.filterPatch(p.context)}, patches[b]...)
+			patches[b] = append([]any{o.filterPatch(p)}, patches[b]...)
 		}
 		out = append(out, o.object(p, shardName(p.name, b), patches[b]))
 	}
@@ -146,8 +146,9 @@ func (o *Options) forProxies(p *proxies, routes map[route]*inForce, placed []Pla
 func (o *Options) filterForCallers(all map[string]*proxies) []*unstructured.Unstructured {
 	for _, p := range all {
 		if p.context == contextSidecar {
-			root := &proxies{context: contextSidecar, namespace: o.RootNamespace, name: objectName("mesh-filter")}
-			return []*unstructured.Unstructured{o.object(root, root.name, []any{o.filterPatch(contextSidecar)})}
+			root := &proxies{context: contextSidecar, filter: filterName, namespace: o.RootNamespace,
+				name: objectName("mesh-filter")}
+			return []*unstructured.Unstructured{o.object(root, root.name, []any{o.filterPatch(root)})}
 		}
 	}
 	return nil
@@ -180,11 +181,11 @@ func (o *Options) object(p *proxies, name string, patches []any) *unstructured.U
 }
 
 // filterPatch puts the filter before the router of every listener, off.
-func (o *Options) filterPatch(context string) object {
+func (o *Options) filterPatch(p *proxies) object {
 	return object{
 		"applyTo": "HTTP_FILTER",
 		"match": object{
-			"context": context,
+			"context": p.context,
 			"listener": object{"filterChain": object{"filter": object{
 				"name":      "envoy.filters.network.http_connection_manager",
 				"subFilter": object{"name": "envoy.filters.http.router"},
@@ -192,23 +193,23 @@ func (o *Options) filterPatch(context string) object {
 		},
 		"patch": object{
 			"operation": "INSERT_BEFORE",
-			"value":     filter(cluster(o.serviceHost(o.DataPlane.Service), o.DataPlane.Port)),
+			"value":     filter(p.filter, cluster(o.serviceHost(o.DataPlane.Service), o.DataPlane.Port)),
 		},
 	}
 }
 
 // routePatch turns the filter on for a route.
-func routePatch(context string, r route, f *inForce) object {
+func routePatch(p *proxies, r route, f *inForce) object {
 	return object{
 		"applyTo": "HTTP_ROUTE",
 		"match": object{
-			"context": context,
+			"context": p.context,
 			"routeConfiguration": object{"vhost": object{
 				"name":  r.virtualHost(),
 				"route": object{"name": r.name},
 			}},
 		},
-		"patch": object{"operation": "MERGE", "value": turnOn(f.policy, f.scope)},
+		"patch": object{"operation": "MERGE", "value": turnOn(p.filter, f.policy, f.scope)},
 	}
 }
 

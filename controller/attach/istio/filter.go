@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// filterName is the name of the filter in Envoy, which the routes that turn it on refer to.
+// filterName is the name of the filter in Envoy, or how it begins.
 const filterName = "weir"
 
 // The names by which Envoy knows the types of the values here.
@@ -35,9 +35,9 @@ const (
 type object = map[string]any
 
 // filter is the HTTP filter, off until a route turns it on.
-func filter(cluster string) object {
+func filter(name, cluster string) object {
 	return object{
-		"name":     filterName,
+		"name":     name,
 		"disabled": true,
 		"typed_config": object{
 			typeKey: typeExtProc,
@@ -71,8 +71,8 @@ func filter(cluster string) object {
 }
 
 // turnOn is what is merged into a route: the filter, on, and what is in force.
-func turnOn(policy, scope string) object {
-	return object{"typed_per_filter_config": object{filterName: object{
+func turnOn(filter, policy, scope string) object {
+	return object{"typed_per_filter_config": object{filter: object{
 		typeKey: typeFilterConfig,
 		"config": object{
 			typeKey: typeExtProcRoute,

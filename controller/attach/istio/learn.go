@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,8 +25,9 @@ type observed struct {
 	routes     []gatewayv1.HTTPRoute
 	services   []corev1.Service
 	namespaces []corev1.Namespace
-	// authorization are the AuthorizationPolicies.
-	authorization []unstructured.Unstructured
+	// authorization are the AuthorizationPolicies, virtual the VirtualServices and classic the Gateways of
+	// networking.istio.io.
+	authorization, virtual, classic []unstructured.Unstructured
 }
 
 // learn says what is refused, and how it is reached.
@@ -51,7 +53,17 @@ func learn(in *observed, c Config) attach.Learned {
 		}
 	}
 	out.Guards = append(out.Guards, waypointServices(in.services, in.namespaces)...)
-	out.Guards = append(out.Guards, ambiguous(in.routes, ours)...)
+	for i := range in.virtual {
+		out.VirtualServices = append(out.VirtualServices, fromVirtualService(&in.virtual[i]))
+	}
+	slices.SortFunc(out.VirtualServices, func(a, b *translate.VirtualService) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	classic := classicGateways(in.classic)
+	for _, name := range slices.Sorted(maps.Keys(classic)) {
+		out.ClassicGateways = append(out.ClassicGateways, classic[name].ClassicGateway)
+	}
+	out.Guards = append(out.Guards, ambiguous(in.routes, ours, out.VirtualServices, classic)...)
 	// Whatever the order in which the objects were listed.
 	slices.SortFunc(out.Guards, compareGuards)
 	slices.SortFunc(out.Addresses, func(a, b translate.Address) int {
@@ -148,14 +160,19 @@ func observe(ctx context.Context, cached client.Reader) (*observed, error) {
 		services   corev1.ServiceList
 		namespaces corev1.NamespaceList
 		policies   unstructured.UnstructuredList
+		virtual    unstructured.UnstructuredList
+		classic    unstructured.UnstructuredList
 	)
 	policies.SetGroupVersionKind(kindAuthorizationPolicy)
-	for _, list := range []client.ObjectList{&classes, &gateways, &routes, &services, &namespaces, &policies} {
+	virtual.SetGroupVersionKind(kindVirtualService)
+	classic.SetGroupVersionKind(kindClassicGateway)
+	for _, list := range []client.ObjectList{&classes, &gateways, &routes, &services, &namespaces, &policies, &virtual,
+		&classic} {
 		// They are only read.
 		if err := cached.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list %s: %w", strings.TrimPrefix(fmt.Sprintf("%T", list), "*"), err)
 		}
 	}
 	return &observed{classes: classes.Items, gateways: gateways.Items, routes: routes.Items, services: services.Items,
-		namespaces: namespaces.Items, authorization: policies.Items}, nil
+		namespaces: namespaces.Items, authorization: policies.Items, virtual: virtual.Items, classic: classic.Items}, nil
 }

@@ -24,7 +24,11 @@ func TestLearn(t *testing.T) {
 		if diff := cmp.Diff(got, learn(in, config())); diff != "" {
 			t.Errorf("the order of the objects shows (-sorted +shuffled):\n%s", diff)
 		}
-		out, err := yaml.Marshal(map[string]any{"guards": got.Guards, "addresses": got.Addresses})
+		all := map[string]any{"guards": got.Guards, "addresses": got.Addresses}
+		if got.VirtualServices != nil || got.ClassicGateways != nil {
+			all["virtualServices"], all["classicGateways"] = got.VirtualServices, got.ClassicGateways
+		}
+		out, err := yaml.Marshal(all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +47,13 @@ func read(t *testing.T, file []byte) *observed {
 		switch u.GetKind() {
 		case "GatewayClass":
 			in.classes = append(in.classes, decode[gatewayv1.GatewayClass](t, document))
+		case "VirtualService":
+			in.virtual = append(in.virtual, u)
 		case "Gateway":
+			if u.GroupVersionKind().Group == groupIstio {
+				in.classic = append(in.classic, u)
+				break
+			}
 			in.gateways = append(in.gateways, decode[gatewayv1.Gateway](t, document))
 		case "HTTPRoute":
 			in.routes = append(in.routes, decode[gatewayv1.HTTPRoute](t, document))
@@ -63,11 +73,16 @@ func read(t *testing.T, file []byte) *observed {
 func decode[T any](t *testing.T, document []byte) T {
 	t.Helper()
 	var out T
-	var target any = &out
-	if u, ok := target.(*unstructured.Unstructured); ok {
-		target = &u.Object
+	data, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, document)
 	}
-	if err := yaml.UnmarshalStrict(document, target); err != nil {
+	if u, ok := any(&out).(*unstructured.Unstructured); ok {
+		err = u.UnmarshalJSON(data) // with whole numbers, as from the API server
+	} else {
+		err = yaml.UnmarshalStrict(data, &out)
+	}
+	if err != nil {
 		t.Fatalf("%v:\n%s", err, document)
 	}
 	return out
@@ -77,6 +92,7 @@ func shuffle(in *observed) {
 	random := func(n int, swap func(i, j int)) { rand.Shuffle(n, swap) }
 	random(len(in.routes), func(i, j int) { in.routes[i], in.routes[j] = in.routes[j], in.routes[i] })
 	random(len(in.gateways), func(i, j int) { in.gateways[i], in.gateways[j] = in.gateways[j], in.gateways[i] })
+	random(len(in.virtual), func(i, j int) { in.virtual[i], in.virtual[j] = in.virtual[j], in.virtual[i] })
 	random(len(in.services), func(i, j int) { in.services[i], in.services[j] = in.services[j], in.services[i] })
 }
 

@@ -19,6 +19,7 @@ const (
 	groupIstio      = "networking.istio.io"
 	kindGateway     = "Gateway"
 	kindHTTPRoute   = "HTTPRoute"
+	kindVirtual     = "VirtualService"
 	kindService     = "Service"
 )
 

@@ -2,6 +2,8 @@ package istio
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,8 @@ import (
 type proxies struct {
 	// context is GATEWAY or SIDECAR_OUTBOUND.
 	context string
+	// filter is the name of the filter in Envoy, which the routes that turn it on refer to.
+	filter string
 	// namespace and name are of the EnvoyFilter.
 	namespace, name string
 	// gateway is, of the Gateway API, the target; selector the labels of a classic Gateway's pods. Neither: all.
@@ -50,23 +54,35 @@ func (o *Options) proxiesOf(a *translate.Attachment) (*proxies, error) {
 	parent := types.NamespacedName{Namespace: string(deref(a.Parent.Namespace)), Name: string(a.Parent.Name)}
 	switch {
 	case kind == kindGateway && group == groupGatewayAPI:
-		return &proxies{context: contextGateway, namespace: parent.Namespace, name: objectName("gateway", parent.Name),
-			gateway: parent.Name}, nil
+		return &proxies{context: contextGateway, filter: filterName, namespace: parent.Namespace,
+			name: objectName("gateway", parent.Name), gateway: parent.Name}, nil
 	case kind == kindGateway && group == groupIstio:
 		selector := o.Selectors[parent]
 		if len(selector) == 0 {
 			return nil, fmt.Errorf("the Gateway %s of %s selects all proxies; give it a selector", parent, groupIstio)
 		}
-		// The pods may be in any namespace, so that the root namespace is the only one that is certain.
-		return &proxies{context: contextGateway, namespace: o.RootNamespace,
-			name: objectName("classic", parent.Namespace, parent.Name), selector: selector}, nil
+		// The pods may be in any namespace, so that the root namespace is the only one that is certain. Gateways with one
+		// selector share their pods; pods that several selectors select have a filter for each, under names of their own,
+		// and a route turns on the one that is meant.
+		id := fmt.Sprintf("%016x", hash(selectorText(selector)...))
+		return &proxies{context: contextGateway, filter: filterName + "-" + id, namespace: o.RootNamespace,
+			name: objectName("classic", id), selector: selector}, nil
 	default:
 		// The sidecars of callers: of all, or, where the route is not the Service's owner's, of the route's namespace.
 		if kind == kindService && a.Route.Kind == kindHTTPRoute && a.Route.Namespace != parent.Namespace {
-			return &proxies{context: contextSidecar, namespace: a.Route.Namespace, name: objectName("mesh")}, nil
+			return &proxies{context: contextSidecar, filter: filterName, namespace: a.Route.Namespace, name: objectName("mesh")}, nil
 		}
-		return &proxies{context: contextSidecar, namespace: o.RootNamespace, name: objectName("mesh")}, nil
+		return &proxies{context: contextSidecar, filter: filterName, namespace: o.RootNamespace, name: objectName("mesh")}, nil
 	}
+}
+
+// selectorText is a selector as a list in which no two that differ are alike.
+func selectorText(selector map[string]string) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		out = append(out, key, selector[key])
+	}
+	return out
 }
 
 // routesOf are the routes that istiod makes of an attachment's rule: one a host and name.
@@ -86,18 +102,23 @@ func (o *Options) routesOf(a *translate.Attachment) []route {
 	var out []route
 	for _, host := range hosts {
 		for _, port := range ports {
-			out = append(out, route{host: strings.ToLower(host), port: port, name: routeName(a)})
+			for _, name := range routeNames(a) {
+				out = append(out, route{host: strings.ToLower(host), port: port, name: name})
+			}
 		}
 	}
 	return out
 }
 
-// routeName is what istiod calls the route of a rule: its name alone, if it has one.
-func routeName(a *translate.Attachment) string {
-	if a.RuleName != "" {
-		return a.RuleName
+// routeNames are what istiod calls the routes of a rule: its name alone, if it has one, or as translation says.
+func routeNames(a *translate.Attachment) []string {
+	switch {
+	case len(a.EnvoyNames) > 0:
+		return a.EnvoyNames
+	case a.RuleName != "":
+		return []string{a.RuleName}
 	}
-	return a.Route.Namespace + "." + a.Route.Name + "." + strconv.Itoa(a.RuleIndex)
+	return []string{a.Route.Namespace + "." + a.Route.Name + "." + strconv.Itoa(a.RuleIndex)}
 }
 
 func deref[T any](p *T) T {
