@@ -171,12 +171,37 @@ func (f *fleet) frozenRedis() {
 	f.sharesAgain("/again/frozen")
 }
 
-// stoppedRedis: connections break, none can be made.
+// stoppedRedis: connections break, none can be made, for as long as it takes. What the processes hold does not grow with
+// it: neither goroutines nor memory.
 func (f *fleet) stoppedRedis() {
 	f.load("stopped", 60, f.redis.Stop)
 	f.away()
+	rounds := 2
+	if full() { // some minutes
+		rounds = 100
+	}
+	goroutines, resident := f.holds()
+	for i := range rounds {
+		f.load(fmt.Sprintf("stopped-%d", i), 60, nil)
+	}
+	after, residentAfter := f.holds()
+	f.t.Logf("from %v goroutines and %d MiB to %v and %d MiB", goroutines, resident>>20, after, residentAfter>>20)
+	if after > goroutines+30 || residentAfter > resident+resident/2 {
+		f.t.Errorf("from %v goroutines and %d bytes to %v and %d", goroutines, resident, after, residentAfter)
+	}
 	f.redis.Start()
 	f.sharesAgain("/again/stopped")
+}
+
+// holds adds up the goroutines and the resident memory of the replicas once they are quiet.
+func (f *fleet) holds() (goroutines float64, resident uint64) {
+	f.t.Helper()
+	for _, r := range f.replicas {
+		r.quiet()
+		goroutines += r.weir.Metrics().Sum("go_goroutines")
+		resident += r.weir.ResidentBytes()
+	}
+	return goroutines, resident
 }
 
 // deadAtStart: a process starts, is ready and serves although there is no Redis, and finds it when it comes.
