@@ -42,6 +42,9 @@ func Run(tb harness.TB, s Scale, now time.Time) Report {
 	c := b.startCrowds(tb)
 	b.stampedeRows(tb, c)
 	b.delayRows(tb, c)
+	b.heldRows(tb)
+	b.lookupRows(tb)
+	b.feedRows(tb)
 	return b.report
 }
 
@@ -54,11 +57,11 @@ func (b *bench) note(name string, size int, m measurement) {
 		b.report.Samples = append(b.report.Samples, Sample{
 			Case: name, Bytes: size, What: who, Envoy: micros(c.envoy), Server: micros(c.server),
 		})
-		fmt.Printf("%s %s envoy %.1f server %.1f\n", name, who, micros(c.envoy), micros(c.server))
+		fmt.Fprintf(os.Stderr, "%s %s envoy %.1f server %.1f\n", name, who, micros(c.envoy), micros(c.server))
 	}
 }
 
 func newBench(tb harness.TB, s Scale) *bench {
 	tb.Helper()
-	return &bench{scale: s, programs: programs{dir: tb.TempDir()}}
+	return &bench{scale: s, programs: programs{dir: tb.TempDir(), built: map[string]bool{}}}
 }

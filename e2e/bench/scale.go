@@ -8,6 +8,8 @@ type Scale struct {
 	// Crowds are the numbers of clients of the stampedes; Groups how many small ones the delays are taken from.
 	Crowds []int
 	Groups int
+	// Changes is how many times the feed changes.
+	Changes int
 	// Small and Large are the entries of 1 KiB and of 1 MiB that the memory rows store.
 	Small, Large int
 	// Against, if set, is the path of another build of weir, which the hit path is compared with.
@@ -17,7 +19,7 @@ type Scale struct {
 // Full is the scale of make bench.
 func Full() Scale {
 	return Scale{
-		Rounds: 41, Requests: 800, Clients: 16, Crowds: []int{250, 5000}, Groups: 100,
+		Rounds: 41, Requests: 800, Clients: 16, Crowds: []int{250, 5000}, Groups: 100, Changes: 200,
 		Small: 1_000_000, Large: 10_000,
 	}
 }
@@ -25,7 +27,7 @@ func Full() Scale {
 // Quick keeps a run below a minute; what it leaves out has no row.
 func Quick() Scale {
 	return Scale{
-		Rounds: 15, Requests: 400, Clients: 16, Crowds: []int{250, 5000}, Groups: 25,
+		Rounds: 15, Requests: 400, Clients: 16, Crowds: []int{250, 5000}, Groups: 25, Changes: 40,
 		Small: 100_000, Large: 200,
 	}
 }

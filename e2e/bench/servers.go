@@ -4,7 +4,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/weirproxy/weir/e2e/bench/floor"
 	"github.com/weirproxy/weir/e2e/harness"
@@ -24,31 +23,29 @@ func (s Server) unixCluster(name string) Cluster {
 	return Cluster{Name: name, Addresses: s.Addresses[1:2], HTTP2: true}
 }
 
-// programs builds what is measured beside weir, once.
+// programs builds what is measured beside weir, each once.
 type programs struct {
-	dir  string
-	once sync.Once
-	err  error
-	out  []byte
+	dir   string
+	built map[string]bool
 }
 
-// floor returns the path of the floor's server.
-func (p *programs) floor(tb harness.TB) string {
+// path returns the path of a program of e2e/bench/cmd.
+func (p *programs) path(tb harness.TB, name string) string {
 	tb.Helper()
-	path := filepath.Join(p.dir, "floor")
-	p.once.Do(func() {
-		root, err := harness.ModuleRoot()
-		if err != nil {
-			p.err = err
-			return
-		}
-		build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "./e2e/bench/cmd/floor")
-		build.Dir = root
-		p.out, p.err = build.CombinedOutput()
-	})
-	if p.err != nil {
-		tb.Fatalf("build the floor's server: %v\n%s", p.err, p.out)
+	path := filepath.Join(p.dir, name)
+	if p.built[name] {
+		return path
 	}
+	root, err := harness.ModuleRoot()
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	build := exec.CommandContext(tb.Context(), "go", "build", "-buildvcs=false", "-o", path, "./e2e/bench/cmd/"+name)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		tb.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	p.built[name] = true
 	return path
 }
 
@@ -57,7 +54,7 @@ func (p *programs) startFloor(tb harness.TB, kind floor.Kind, size int) Server {
 	tb.Helper()
 	address := freeAddress(tb)
 	socket := "unix://" + filepath.Join(tb.TempDir(), "s")
-	cmd := exec.Command(p.floor(tb), string(kind), strconv.Itoa(size), address, socket)
+	cmd := exec.Command(p.path(tb, "floor"), string(kind), strconv.Itoa(size), address, socket)
 	pid := harness.StartProgram(tb, "floor "+string(kind), cmd, address)
 	return Server{Addresses: []string{address, socket}, PIDs: []int{pid}}
 }
