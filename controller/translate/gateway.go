@@ -113,6 +113,8 @@ func (g *gateway) judge(controllers []Controller, classes map[string]string, o *
 	case len(controllers) > 0 && at < 0:
 		refuse(ReasonUnsupported, "Gateway "+g.name.String()+" has the class "+quoted(g.class)+" of the controller "+
 			quoted(controller)+", to which weir-controller does not attach: see its flag --attach.")
+	case at >= 0 && controllers[at].Refusal != "":
+		refuse(ReasonUnsupported, controllers[at].Refusal)
 	case at >= 0:
 		g.handler = &controllers[at]
 	}

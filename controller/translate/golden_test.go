@@ -79,6 +79,7 @@ type controllerFile struct {
 	Name, Attachment                              string
 	RouteNames                                    translate.RouteNames
 	Mesh                                          bool
+	Refusal                                       string
 	HoldMargin, MessageTimeout, MaxMessageTimeout metav1.Duration
 }
 
@@ -102,7 +103,7 @@ func readInput(t *testing.T, file string) *translate.Input {
 	}
 	for _, c := range f.Controllers {
 		in.Controllers = append(in.Controllers, translate.Controller{Name: c.Name, Attachment: c.Attachment,
-			RouteNames: c.RouteNames, Mesh: c.Mesh, HoldMargin: c.HoldMargin.Duration,
+			RouteNames: c.RouteNames, Mesh: c.Mesh, Refusal: c.Refusal, HoldMargin: c.HoldMargin.Duration,
 			MessageTimeout: c.MessageTimeout.Duration, MaxMessageTimeout: c.MaxMessageTimeout.Duration})
 	}
 	for name, pem := range f.Certificates {

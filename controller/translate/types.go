@@ -51,6 +51,9 @@ type Controller struct {
 	Attachment string
 	// RouteNames says how it names its routes in Envoy.
 	RouteNames RouteNames
+	// Refusal is why nothing can be attached to its Gateways: a full sentence, empty if
+	// something can.
+	Refusal string
 	// Mesh: it serves routes whose parent is a Service, too.
 	Mesh bool
 	// HoldMargin: the filter's message timeout is the longest wait of the rule's merged

@@ -53,7 +53,7 @@ func (*Attacher) Name() string { return Name }
 func (*Attacher) Controllers() []translate.Controller {
 	return []translate.Controller{
 		{Name: GatewayController, Attachment: Name, Mesh: true, MessageTimeout: MessageTimeout, MaxMessageTimeout: MaxMessageTimeout},
-		{Name: WaypointController, Attachment: Name, MessageTimeout: MessageTimeout, MaxMessageTimeout: MaxMessageTimeout},
+		{Name: WaypointController, Attachment: Name, Refusal: refusalWaypoint},
 	}
 }
 

@@ -47,9 +47,6 @@ func learn(in *observed, c Config) attach.Learned {
 			guard, address := learnGateway(g, in.authorization, c)
 			out.Guards = append(out.Guards, guard...)
 			out.Addresses = append(out.Addresses, address)
-		case WaypointController:
-			out.Guards = append(out.Guards, refuse(translate.Target{Kind: kindGateway, Namespace: g.Namespace, Name: g.Name},
-				reasonUnsupported, "The Gateway is a waypoint: Istio has no way to put a filter there that weir can use."))
 		}
 	}
 	out.Guards = append(out.Guards, waypointServices(in.services, in.namespaces)...)
@@ -122,6 +119,9 @@ func mayConcern(p *unstructured.Unstructured, g *gatewayv1.Gateway, c Config) bo
 	})
 }
 
+// refusalWaypoint is why nothing is attached to a waypoint: istiod takes the EnvoyFilter, and does nothing with it.
+const refusalWaypoint = "The Gateway is a waypoint: Istio ignores EnvoyFilters there, so the filter cannot be attached."
+
 // labelWaypoint is on Services and namespaces whose traffic goes through a waypoint.
 const labelWaypoint = "istio.io/use-waypoint"
 
@@ -140,8 +140,8 @@ func waypointServices(services []corev1.Service, namespaces []corev1.Namespace) 
 		}
 		if waypoint != "" && waypoint != "none" {
 			out = append(out, refuse(translate.Target{Kind: kindService, Namespace: s.Namespace, Name: s.Name},
-				reasonUnsupported, fmt.Sprintf("The Service's traffic goes through the waypoint %q, and Istio has no way to "+
-					"put a filter there that weir can use.", waypoint)))
+				reasonUnsupported, fmt.Sprintf("The Service's traffic goes through the waypoint %q, where Istio ignores "+
+					"EnvoyFilters, so the filter cannot be attached.", waypoint)))
 		}
 	}
 	return out
