@@ -173,7 +173,7 @@ func (s *Set) Identify(policy, scope, route string) (b *Binding, decided bool) {
 	switch {
 	case s == nil:
 		return nil, true
-	case scope != "" && s.byScope.size > 0: // a set from files knows no scopes, and goes by the policy
+	case scope != "" && (s.fed || s.byScope.size > 0): // a set from files knows no scopes, and goes by the policy
 		b, _ = s.byScope.get(scope)
 		return b, true
 	case policy != "":

@@ -47,7 +47,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{broken + ":7: spec.ttl.default"}},
 		{"unknown flag", with("--cache-size=3"), 1, nil, []string{"unknown flag: --cache-size"}},
 		{"bad value", with("--memory-limit=plenty"), 1, nil, []string{"--memory-limit", "plenty"}},
-		{"refused flag", with("--controller-address=c:1"), 1, nil, []string{"--controller-address is refused", "later release"}},
+		{"policies of two kinds", with("--controller-address=c:1"), 1, nil, []string{"--controller-address", "--controller-ca-file"}},
 		{"ext_proc for all", with("--grpc-bind-address=0.0.0.0:0"), 1, nil, []string{"--grpc-bind-address", "--grpc-client-ca-file", "--grpc-insecure"}},
 		{"ext_proc by name", with("--grpc-bind-address=:0"), 1, nil, []string{"--grpc-bind-address"}},
 		{"admin for all", with("--admin-bind-address=0.0.0.0:0"), 1, nil, []string{"--admin-bind-address", "--admin-token-file"}},

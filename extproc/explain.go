@@ -47,6 +47,8 @@ type Explanation struct {
 	Policy string `json:"policy,omitempty"`
 	Route  string `json:"route,omitempty"`
 	Mode   string `json:"mode,omitempty"`
+	// Layers are the policies that Policy is merged of, the least specific first.
+	Layers []string `json:"layers,omitempty"`
 
 	Decision Decision `json:"decision"`
 	// Reason is the rule that decided, where there is one to name.
@@ -172,6 +174,7 @@ func explain(
 	x := Explanation{Method: q.Request.Method, URI: uriOf(&q.Request)}
 	if q.Binding != nil {
 		x.Policy, x.Route, x.Mode = q.Binding.Policy.String(), q.Binding.Route, string(q.Binding.Policy.Mode)
+		x.Layers = q.Binding.Policy.Layers
 	}
 	m.onRequestHeaders(&wire.Message{
 		Kind: wire.KindRequestHeaders, EndOfStream: true, Method: q.Request.Method, Scheme: q.Request.Scheme,

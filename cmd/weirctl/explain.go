@@ -114,6 +114,9 @@ func printExplanation(w io.Writer, x *extproc.Explanation) {
 	default:
 		fmt.Fprintf(w, "policy\t%s (%s), on route %s\n", x.Policy, x.Mode, x.Route)
 	}
+	if len(x.Layers) > 0 {
+		fmt.Fprintf(w, "merged of\t%s\n", strings.Join(x.Layers, ", "))
+	}
 	fmt.Fprintf(w, "decision\t%s: %s\n", x.Decision, meaning(x.Decision))
 	for _, line := range []struct{ name, value string }{
 		{"reason", x.Reason}, {"outcome", x.Outcome}, {"Cache-Status", x.CacheStatus},

@@ -36,7 +36,11 @@ func newStatus(c *cli) *cobra.Command {
 func printStatus(w io.Writer, s *admin.Status) {
 	fmt.Fprintf(w, "weir\t%s, %s since %s\n", s.Version, s.State, s.StartTime.Format(time.RFC3339))
 	p := &s.Policies
-	fmt.Fprintf(w, "policies\t%d, generation %d, from %s\n", p.Count, p.Generation, p.Directory)
+	if p.Feed != nil {
+		printFeed(w, p)
+	} else {
+		fmt.Fprintf(w, "policies\t%d, generation %d, from %s\n", p.Count, p.Generation, p.Directory)
+	}
 	for _, e := range p.Errors {
 		fmt.Fprintf(w, "  fault\t%s\n", e.Error())
 	}
@@ -53,9 +57,14 @@ func printStatus(w io.Writer, s *admin.Status) {
 	if len(evicted) > 0 {
 		fmt.Fprintf(w, "evicted\t%s\n", strings.Join(evicted, ", "))
 	}
-	if s.Refills.Address == "" {
+	switch {
+	case s.Refills.Entrances > 0:
+		fmt.Fprintf(w, "refills\t%d running, %d entrances\n", s.Refills.Running, s.Refills.Entrances)
+	case p.Feed != nil:
+		fmt.Fprintf(w, "refills\tnone possible (the controller names no entrance)\n")
+	case s.Refills.Address == "":
 		fmt.Fprintf(w, "refills\tnone possible (no --refill-address)\n")
-	} else {
+	default:
 		fmt.Fprintf(w, "refills\t%d running, through %s\n", s.Refills.Running, s.Refills.Address)
 	}
 	for _, o := range s.Origins {
@@ -69,6 +78,25 @@ func printStatus(w io.Writer, s *admin.Status) {
 	fmt.Fprintf(w, "hot keys\t%d (weirctl top)\n", s.HotKeys)
 	fmt.Fprintf(w, "invalidations\t%d\n", s.Invalidations.Position)
 	printFleet(w, s.Fleet)
+}
+
+// printFeed says how a process under a controller stands.
+func printFeed(w io.Writer, p *admin.PolicyStatus) {
+	f := p.Feed
+	fmt.Fprintf(w, "policies\t%d, generation %d, of controller %s\n", p.Count, p.Generation, f.Controller)
+	switch {
+	case f.Connected:
+		fmt.Fprintf(w, "controller\tconnected to %s since %s, %d of its replicas hear of this one\n",
+			f.Address, f.ConnectedAt.Format(time.RFC3339), f.Reporting)
+	case f.Synced:
+		fmt.Fprintf(w, "controller\tnot connected: the last policies stay (%s)\n", f.LastError)
+	default:
+		fmt.Fprintf(w, "controller\tno word of it yet: requests pass by (%s)\n", f.LastError)
+	}
+	fmt.Fprintf(w, "feed\t%d resources in force, %d refused\n", f.Resources, f.Rejected)
+	for _, e := range f.Errors {
+		fmt.Fprintf(w, "  refused\t%s: %s\n", e.Resource, e.Error)
+	}
 }
 
 // originText says what originLimits and the ramp do for a policy.

@@ -78,7 +78,7 @@ func (h *handler) invalidate(r *http.Request) (any, error) {
 	if err := decode(r, &body); err != nil {
 		return nil, err
 	}
-	body, err := body.normalize()
+	body, err := body.Normalize()
 	if err != nil {
 		return nil, err
 	}

@@ -59,10 +59,10 @@ type InvalidateResult struct {
 const invalidateHint = `want {"by": "Url|Tag|Host|Policy|Namespace|All", "value": "…", ` +
 	`"namespace": "…", "mode": "Hard|Soft"}`
 
-// normalize checks the request and brings it into the one form the backend
+// Normalize checks the request and brings it into the one form the backend
 // knows: mode given, a policy split into namespace and name, a namespace moved
 // from value to its own field.
-func (r InvalidateRequest) normalize() (InvalidateRequest, error) {
+func (r InvalidateRequest) Normalize() (InvalidateRequest, error) {
 	if r.Mode == "" {
 		r.Mode = ModeHard
 	}

@@ -38,7 +38,8 @@ type Status struct {
 
 // PolicyStatus says which policies are in use and what stands in their way.
 type PolicyStatus struct {
-	Directory string `json:"directory"`
+	Directory string      `json:"directory,omitempty"`
+	Feed      *FeedStatus `json:"feed,omitempty"` // under a controller
 	// Generation grows each time a changed set is taken into use.
 	Generation uint64    `json:"generation"`
 	LoadedAt   time.Time `json:"loadedAt,omitzero"`
@@ -55,6 +56,38 @@ type Policy struct {
 	Mode  string `json:"mode"`
 	Route string `json:"route,omitempty"` // what it is attached to
 	Scope string `json:"scope,omitempty"` // of its keys
+	// Layers are the policies that it is merged of, the least specific first; none: it
+	// is one policy.
+	Layers []string `json:"layers,omitempty"`
+}
+
+// FeedStatus is what the process has from its controller.
+type FeedStatus struct {
+	Controller string `json:"controller"` // --controller-address
+	// Connected: one of its replicas is subscribed to, at Address since ConnectedAt. If
+	// not, what was in force last stays.
+	Connected   bool      `json:"connected"`
+	Address     string    `json:"address,omitempty"`
+	ConnectedAt time.Time `json:"connectedAt,omitzero"`
+	// AgeSeconds is since when the policies are what they are.
+	AgeSeconds float64 `json:"ageSeconds"`
+	// Synced: the controller has said all once. Before, requests pass by.
+	Synced bool `json:"synced"`
+	// Resources are in force as they came; Rejected are not, Errors say why not of the
+	// first hundred.
+	Resources int               `json:"resources"`
+	Rejected  int               `json:"rejected"`
+	Errors    []RefusedResource `json:"errors,omitempty"`
+	// Reporting is the number of the controller's replicas that hear what runs here.
+	Reporting int    `json:"reporting"`
+	Failures  uint64 `json:"failures"` // subscriptions that broke or could not be made
+	LastError string `json:"lastError,omitempty"`
+}
+
+// RefusedResource is a resource of the controller that is not in force as it came.
+type RefusedResource struct {
+	Resource string `json:"resource"`
+	Error    string `json:"error"`
 }
 
 // FlightCount is what coalescing holds. All of it is zero when nothing is asked.
@@ -77,7 +110,9 @@ type StoreStatus struct {
 type Refills struct {
 	// Address is where they enter Envoy; empty: none are possible.
 	Address string `json:"address,omitempty"`
-	Running int    `json:"running"`
+	// Entrances is how many places the controller names instead.
+	Entrances int `json:"entrances,omitempty"`
+	Running   int `json:"running"`
 }
 
 // Origin is what originLimits and the ramp do for one policy.

@@ -29,6 +29,10 @@ func newTestMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 	})
 	NewRedisCommands(reg)
 	ObserveFleet(reg, testFleet)
+	ObserveFeed(reg, func() FeedStats {
+		return FeedStats{Connected: true, Resources: 7, Rejected: 2, Reporting: 3, Updates: 11, Failures: 4,
+			UpdatedAt: time.UnixMilli(2500)}
+	})
 	return m, reg
 }
 

@@ -67,7 +67,7 @@ func reference(families []*dto.MetricFamily) []byte {
 		"Generated from `extproc/metrics`; do not edit.\n" +
 		"Served on `--metrics-bind-address` under `/metrics`, beside those of the Go runtime and the process.\n" +
 		"Label values come from closed sets: no path, host, key or policy name is ever a label.\n" +
-		"`weir_fleet_…` and `weir_redis_…` are there with `--redis-url` only.\n\n" +
+		"`weir_fleet_…` and `weir_redis_…` are there with `--redis-url` only, `weir_feed_…` with `--controller-address`.\n\n" +
 		"| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n")
 	for _, f := range families {
 		var labels []string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc"
+	"github.com/weirproxy/weir/extproc/feedclient"
 	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/policydir"
@@ -19,8 +20,8 @@ import (
 // sweepInterval is how often entries past their last window are removed.
 const sweepInterval = 10 * time.Second
 
-// assemble makes the parts of weir-extproc in standalone mode: policies from
-// files, entries in memory and, with --redis-url, in a fleet's Redis.
+// assemble makes the parts of weir-extproc: policies from files or a controller,
+// entries in memory and, with --redis-url, in a fleet's Redis.
 func assemble(_ context.Context, env environment) (*parts, error) {
 	secrets, err := newSecrets(env.cfg.SecretFile, env.log)
 	if err != nil {
@@ -42,12 +43,13 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 	if b.fleet, err = newMembership(env, secrets.keyring, b.store, b.stamps); err != nil {
 		return nil, err
 	}
-	if b.policies, err = watchPolicies(env); err != nil {
+	entrances := refill.NewEntrances(refill.Options{Tokens: secrets.tokens})
+	if b.policies, err = b.newPolicies(entrances); err != nil {
 		return nil, errors.Join(err, b.fleet.close())
 	}
 	b.service = extproc.New(b.fleet.share(extproc.Options{
-		Policies: b.policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher, Tokens: secrets.tokens,
-		Metrics: env.metrics, Logger: env.log,
+		Policies: b.policies.set.Load, Store: b.store, Stamps: b.stamps, Fetcher: fetcher,
+		Entrances: entrances, Tokens: secrets.tokens, Metrics: env.metrics, Logger: env.log,
 		MessageTimeout: env.cfg.EnvoyMessageTimeout, MaxMessageTimeout: env.cfg.EnvoyMaxMessageTimeout,
 		Ramp: env.cfg.ramp(),
 	}))
@@ -72,11 +74,16 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 				fetcher.Close()
 			}
 			b.policies.stop()
+			entrances.Keep(nil)
 			return b.fleet.close()
 		},
 	}
 	if b.fleet != nil {
 		p.background = append(append(p.background, b.fleet.background()...), b.saveHot)
+	}
+	if b.policies.feed != nil {
+		p.background = append(p.background, b.policies.feed.Run)
+		p.loaded = b.awaitPolicies
 	}
 	if secrets.file != "" {
 		p.background = append(p.background, secrets.watch)
@@ -92,11 +99,19 @@ func newFetcher(address string, tokens *refill.Tokens) (*refill.Fetcher, error) 
 	return refill.New(refill.Options{Addr: address, Tokens: tokens})
 }
 
-// policies are those in use, kept at what the directory says.
+// policies are those in use, kept at what the directory or the controller says.
 type policies struct {
 	set     atomic.Pointer[cachepolicy.Set]
-	watcher *policydir.Watcher
+	watcher *policydir.Watcher // nil under a controller
+	feed    *feedclient.Client // nil with a directory
 	stop    func()
+}
+
+func (b *backend) newPolicies(entrances *refill.Entrances) (*policies, error) {
+	if b.cfg.ControllerAddress != "" {
+		return b.followController(entrances)
+	}
+	return watchPolicies(b.environment)
 }
 
 // watchPolicies loads the policies. To start with a directory that is not valid

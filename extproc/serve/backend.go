@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/weirproxy/weir/cachepolicy"
 	"github.com/weirproxy/weir/extproc"
 	"github.com/weirproxy/weir/extproc/admin"
 	"github.com/weirproxy/weir/extproc/fleet"
+	"github.com/weirproxy/weir/extproc/httpcache"
 	"github.com/weirproxy/weir/extproc/metrics"
 	"github.com/weirproxy/weir/extproc/store/memory"
 	"github.com/weirproxy/weir/extproc/warm"
@@ -53,6 +55,11 @@ func (b *backend) sources() metrics.Sources {
 			return f
 		},
 		Policies: func() metrics.PolicyStats {
+			if b.policies.feed != nil {
+				s := b.policies.feed.Status()
+				return metrics.PolicyStats{Policies: b.policies.set.Load().Len(), Generation: s.Updates, Errors: s.Rejected,
+					LoadedAt: s.UpdatedAt}
+			}
 			s := b.policies.watcher.Status()
 			return metrics.PolicyStats{Policies: s.Policies, Generation: s.Generation, Failures: s.Failures,
 				Errors: len(s.Errors), LoadedAt: s.LoadedAt}
@@ -70,7 +77,8 @@ func (b *backend) Status() admin.Status {
 		Flights: admin.FlightCount{Flights: flights.Flights, Waiters: flights.Waiters, Marks: flights.Marks},
 		Store: admin.StoreStatus{Bytes: entries.Bytes, LimitBytes: entries.Limit, Entries: entries.Entries,
 			Evictions: map[string]uint64{}, Rejected: entries.Rejected},
-		Refills: admin.Refills{Address: b.cfg.RefillAddress, Running: flights.Refills},
+		Refills: admin.Refills{Address: b.cfg.RefillAddress, Entrances: len(b.policies.set.Load().Entrances()),
+			Running: flights.Refills},
 		Origins: b.origins(), Warm: b.warmer.Jobs(), HotKeys: b.service.Popularity().Len(),
 		Invalidations: b.stamps.Stats(), Fleet: b.fleet.status(),
 		Limits: admin.Limits{MemoryBytes: b.memory.store, GoMemoryBytes: b.memory.goSoft,
@@ -84,17 +92,23 @@ func (b *backend) Status() admin.Status {
 }
 
 func (b *backend) policyStatus() admin.PolicyStatus {
-	w := b.policies.watcher.Status()
-	s := admin.PolicyStatus{
-		Directory: w.Dir, Generation: w.Generation, LoadedAt: w.LoadedAt, Count: w.Policies,
-		InUse: []admin.Policy{}, Errors: w.Errors,
+	var s admin.PolicyStatus
+	if b.policies.feed != nil {
+		s = b.feedStatus()
+	} else {
+		w := b.policies.watcher.Status()
+		s = admin.PolicyStatus{
+			Directory: w.Dir, Generation: w.Generation, LoadedAt: w.LoadedAt, Count: w.Policies, Errors: w.Errors,
+		}
 	}
+	s.InUse = []admin.Policy{}
 	for bound := range b.policies.set.Load().Bindings() {
 		if len(s.InUse) == maxListed {
 			break
 		}
 		s.InUse = append(s.InUse, admin.Policy{
 			Name: bound.Policy.String(), Mode: string(bound.Policy.Mode), Route: bound.Route, Scope: bound.Scope,
+			Layers: bound.Policy.Layers,
 		})
 	}
 	return s
@@ -102,12 +116,25 @@ func (b *backend) policyStatus() admin.PolicyStatus {
 
 // Explain implements [admin.Backend].
 func (b *backend) Explain(ctx context.Context, r admin.ExplainRequest) (any, error) {
-	binding, err := admin.FindPolicy(b.policies.set.Load(), r.Policy, r.Route)
-	if err != nil {
-		return nil, err
+	set, req := b.policies.set.Load(), r.Request()
+	var binding *cachepolicy.Binding
+	if set.Fed() && r.Policy == "" && r.Route == "" {
+		binding = set.Match(matchOf(&req))
+	} else {
+		var err error
+		if binding, err = admin.FindPolicy(set, r.Policy, r.Route); err != nil {
+			return nil, err
+		}
 	}
-	return b.service.Explain(ctx, &extproc.Question{Binding: binding, Request: r.Request(), Response: r.Response},
+	return b.service.Explain(ctx, &extproc.Question{Binding: binding, Request: req, Response: r.Response},
 		time.Now()), nil
+}
+
+// matchOf is a request as the rules of routes match it.
+func matchOf(req *httpcache.Request) *cachepolicy.MatchInput {
+	return &cachepolicy.MatchInput{
+		Authority: req.Authority, Method: req.Method, Path: req.Path, Header: req.Header.Joined,
+	}
 }
 
 // Entries implements [admin.Backend].

@@ -26,7 +26,13 @@ type Config struct {
 	MetricsBindAddress string
 	HealthBindAddress  string
 
-	PolicyDir string
+	PolicyDir string // standalone mode
+
+	ControllerAddress    string // host:port; instead of PolicyDir
+	ControllerCAFile     string
+	ControllerTLS        TLSFiles // our certificate for the controller
+	ControllerServerName string   // empty: the host of the address
+	ControllerWait       time.Duration
 
 	MemoryLimit MemoryLimit
 
@@ -51,8 +57,6 @@ type Config struct {
 
 	LogLevel  string
 	LogFormat string
-
-	refused []*refusedValue // flags whose work comes with a later release
 }
 
 // TLSFiles names PEM files; an empty name is a file not given.
@@ -74,6 +78,7 @@ func defaultConfig() *Config {
 		AdminBindAddress:          "127.0.0.1:9004",
 		MetricsBindAddress:        ":9090",
 		HealthBindAddress:         ":9003",
+		ControllerWait:            30 * time.Second,
 		MemoryLimit:               MemoryLimit{Percent: 25},
 		RampDuration:              time.Minute,
 		WarmTimeout:               time.Minute,

@@ -212,29 +212,41 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestRefusedFlags: what this release does not do is refused with the reason,
-// set by flag or by file, to whatever value; and the value, which may be a
-// secret, is repeated nowhere.
-func TestRefusedFlags(t *testing.T) {
+// TestControllerFlags: what may stand beside --controller-address, and what it wants.
+func TestControllerFlags(t *testing.T) {
 	t.Parallel()
-	for flag, reason := range map[string]string{
-		"controller-address": "use --policy-dir", "controller-ca-file": "use --policy-dir",
-	} {
-		const secret = "redis://user:pa55word@redis:6379"
-		byFlag, err := configOf(t, "", "--policy-dir=p", "--"+flag+"="+secret)
-		if err != nil {
-			t.Fatal(err)
-		}
-		byFile, err := configOf(t, "policy-dir: p\n"+flag+": "+secret+"\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, cfg := range []*Config{byFlag, byFile} {
-			err := cfg.Validate()
-			wantError(t, err, []string{"--" + flag + " is refused", "later release", reason})
-			if strings.Contains(err.Error(), "pa55word") {
-				t.Errorf("the error repeats the secret: %v", err)
+	tests := []struct {
+		name, args string
+		want       []string // of the error; none: valid
+	}{
+		{"loopback", "--controller-address=127.0.0.1:18000", nil},
+		{"TLS", "--controller-address=weir-controller:18000 --controller-ca-file=ca.crt", nil},
+		{"mTLS", "--controller-address=weir-controller:18000 --controller-ca-file=ca.crt " +
+			"--controller-tls-cert-file=tls.crt --controller-tls-key-file=tls.key --controller-server-name=c", nil},
+		{"warm file", "--controller-address=127.0.0.1:1 --warm-file=urls", nil},
+		{"neither", "", []string{"--policy-dir: must be set, or --controller-address"}},
+		{"both", "--controller-address=127.0.0.1:1 --policy-dir=p", []string{"policies come from one of them"}},
+		{"another machine without TLS", "--controller-address=weir-controller:18000", []string{"set --controller-ca-file"}},
+		{"no port", "--controller-address=weir-controller", []string{"--controller-address", "want host:port"}},
+		{"certificate alone", "--controller-address=127.0.0.1:1 --controller-tls-cert-file=tls.crt",
+			[]string{"--controller-tls-key-file: must be set", "wants --controller-ca-file"}},
+		{"refill address", "--controller-address=127.0.0.1:1 --refill-address=127.0.0.1:2", []string{"--refill-address: not under"}},
+		{"negative wait", "--controller-address=127.0.0.1:1 --controller-wait=-1s", []string{"--controller-wait"}},
+		{"files without a controller", "--policy-dir=p --controller-ca-file=ca.crt --controller-server-name=x",
+			[]string{"--controller-ca-file: wants --controller-address", "--controller-server-name: wants"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, err := configOf(t, "", strings.Fields(tt.args)...)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			if err := cfg.Validate(); len(tt.want) > 0 {
+				wantError(t, err, tt.want)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -68,9 +68,19 @@ func policyFlags(c *Config) *pflag.FlagSet {
 	fs := newFlagSet()
 	fs.StringVar(&c.PolicyDir, "policy-dir", "",
 		"`directory` of CachePolicy files (YAML), watched; a file that is not valid leaves what was in use")
-	const controller = "the feed of a controller comes with a later release; use --policy-dir"
-	c.refuse(fs, "controller-address", "address of the controller's feed", controller)
-	c.refuse(fs, "controller-ca-file", "CAs of the controller's feed", controller)
+	fs.StringVar(&c.ControllerAddress, "controller-address", "",
+		"`address` (host:port) of weir-controller's feed, instead of --policy-dir; all addresses of the host are its "+
+			"replicas")
+	fs.StringVar(&c.ControllerCAFile, "controller-ca-file", "",
+		"`file` with the CAs (PEM) of the controller's certificate; read for each connection")
+	fs.StringVar(&c.ControllerTLS.CertFile, "controller-tls-cert-file", "",
+		"`file` with the certificate chain (PEM) to show to the controller (mTLS); read for each connection")
+	fs.StringVar(&c.ControllerTLS.KeyFile, "controller-tls-key-file", "",
+		"`file` with the private key (PEM) of that certificate")
+	fs.StringVar(&c.ControllerServerName, "controller-server-name", "",
+		"`name` that the controller's certificate must have; empty: the host of --controller-address")
+	fs.DurationVar(&c.ControllerWait, "controller-wait", c.ControllerWait,
+		"how long to wait with being ready for the controller's first word; without it requests pass by")
 	return fs
 }
 
@@ -160,18 +170,10 @@ func generalFlags(c *command) *pflag.FlagSet {
 	return fs
 }
 
-// refuse declares a flag that is not supported yet: to set it is an error that
-// gives the reason.
-func (c *Config) refuse(fs *pflag.FlagSet, name, usage, reason string) {
-	v := &refusedValue{name: name, reason: reason}
-	c.refused = append(c.refused, v)
-	fs.Var(v, name, usage+" (refused: not in this release)")
-}
-
 // printHelp writes what --help shows.
 func printHelp(w io.Writer, groups []group) {
 	fmt.Fprint(w, "weir-extproc is an HTTP response cache that Envoy calls through its ext_proc filter.\n\n"+
-		"Usage:\n  weir-extproc --policy-dir DIR [flags]\n")
+		"Usage:\n  weir-extproc --policy-dir DIR [flags]\n  weir-extproc --controller-address HOST:PORT [flags]\n")
 	for _, g := range groups {
 		fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(100))
 	}

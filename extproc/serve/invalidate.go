@@ -78,11 +78,14 @@ func covers(inFleet bool, r *admin.InvalidateResult) string {
 	return fmt.Sprintf("all %d replicas", r.Replicas)
 }
 
+// warnAlone is the warning of a process that is alone.
+const warnAlone = "without --redis-url this process cannot know whether there are others, and they do not hear of it"
+
 // fleetWarnings says what is not known of the other replicas.
 func (b *backend) fleetWarnings(r *admin.InvalidateResult, err error) []string {
 	switch {
 	case b.fleet == nil:
-		return []string{"without --redis-url this process cannot know whether there are others, and they do not hear of it"}
+		return []string{warnAlone}
 	case r.Queued:
 		return []string{fmt.Sprintf("Redis is away: the other replicas are told once it is back (%v)", err)}
 	case err != nil:

@@ -30,13 +30,10 @@ func newLogger(w io.Writer, cfg *Config) *slog.Logger {
 
 // effective returns the configuration as log attributes, one per flag. No flag
 // carries a secret: secrets come in files, and only the file's name is shown.
-// A refused flag keeps no value at all.
 func effective(groups []group) []slog.Attr {
 	var attrs []slog.Attr
 	configurable(groups).VisitAll(func(f *pflag.Flag) {
-		if _, refused := f.Value.(*refusedValue); !refused {
-			attrs = append(attrs, slog.String(camelCase(f.Name), f.Value.String()))
-		}
+		attrs = append(attrs, slog.String(camelCase(f.Name), f.Value.String()))
 	})
 	return attrs
 }

@@ -33,6 +33,8 @@ type parts struct {
 	codec encoding.CodecV2
 	// release ends every hold: what is held goes on to the origin. It does not wait.
 	release func()
+	// loaded waits until there are policies, or no longer; nil: there are.
+	loaded func(ctx context.Context)
 	// warm loads what --warm-file names; it returns when that is done or ctx ends.
 	warm func(ctx context.Context) error
 	// background runs until its context ends.

@@ -55,7 +55,9 @@ func newProcess(env environment, t *transport, l *listeners, p *parts) *process 
 		grpc:   newGRPCServer(env.cfg, t.grpcTLS, p.codec, env.log, env.metrics),
 		health: health.NewServer(),
 	}
-	pr.ready.set(checkPolicies, nil)
+	if p.loaded == nil {
+		pr.ready.set(checkPolicies, nil)
+	}
 	pr.http = httpServers(env, l, t, p)
 	p.register(pr.grpc)
 	healthpb.RegisterHealthServer(pr.grpc, pr.health)
@@ -110,6 +112,10 @@ func (s httpServer) serve() error {
 // becomeReady loads what is to be loaded first, and then says that the process
 // is ready. The ext_proc port serves before: a refill comes back to it.
 func (p *process) becomeReady(ctx, background context.Context) error {
+	if p.parts.loaded != nil {
+		p.parts.loaded(background)
+		p.ready.set(checkPolicies, nil)
+	}
 	if p.parts.warm != nil {
 		if err := p.parts.warm(background); err != nil {
 			p.log.Warn("Warm-up incomplete", "error", err)

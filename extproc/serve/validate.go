@@ -15,26 +15,16 @@ const maxEnvoyTimeout = time.Hour
 // do about it. It reads no file and opens no port.
 func (c *Config) Validate() error {
 	return errors.Join(
-		c.validateRefused(),
 		c.validateGRPC(),
 		c.validateEnvoyTimeouts(),
 		c.validateAdmin(),
+		c.validateController(),
 		c.validateFleet(),
 		validateBind("--metrics-bind-address", c.MetricsBindAddress),
 		validateBind("--health-probe-bind-address", c.HealthBindAddress),
 		c.validateWarmUp(),
 		c.validateRest(),
 	)
-}
-
-func (c *Config) validateRefused() error {
-	var faults []error
-	for _, v := range c.refused {
-		if v.set {
-			faults = append(faults, fmt.Errorf("--%s is refused: %s", v.name, v.reason))
-		}
-	}
-	return errors.Join(faults...)
 }
 
 func (c *Config) validateGRPC() error {
@@ -95,9 +85,6 @@ func (c *Config) validateAdmin() error {
 
 func (c *Config) validateRest() error {
 	var faults []error
-	if c.PolicyDir == "" {
-		faults = append(faults, errors.New("--policy-dir: must be set; without policies nothing is cached"))
-	}
 	if _, unix := unixPath(c.RefillAddress); !unix && c.RefillAddress != "" {
 		if _, _, err := net.SplitHostPort(c.RefillAddress); err != nil {
 			faults = append(faults, fmt.Errorf("--refill-address %q: want host:port or unix:///path", c.RefillAddress))
@@ -117,8 +104,9 @@ func (c *Config) validateRest() error {
 
 func (c *Config) validateWarmUp() error {
 	var faults []error
-	if c.WarmFile != "" && c.RefillAddress == "" {
-		faults = append(faults, errors.New("--warm-file: wants --refill-address, through which the URLs are fetched"))
+	if c.WarmFile != "" && c.RefillAddress == "" && c.ControllerAddress == "" {
+		faults = append(faults, errors.New("--warm-file: wants --refill-address, through which the URLs are fetched, "+
+			"or a controller, which says where"))
 	}
 	if c.RampRate < 0 || c.RampDuration < 0 || c.WarmTimeout < 0 {
 		faults = append(faults, errors.New(

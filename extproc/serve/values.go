@@ -52,20 +52,3 @@ func (l *MemoryLimit) Set(s string) error {
 
 // Type names the notation in help texts.
 func (*MemoryLimit) Type() string { return "size" }
-
-// refusedValue is a flag whose work comes with a later release. It keeps that
-// it was set, never to what: the value may be a secret.
-type refusedValue struct {
-	name   string
-	reason string
-	set    bool
-}
-
-func (v *refusedValue) String() string { return "" }
-
-func (v *refusedValue) Set(string) error {
-	v.set = true
-	return nil
-}
-
-func (v *refusedValue) Type() string { return "string" }

@@ -45,11 +45,17 @@ func (b *backend) newWarmer() *warm.Warmer {
 
 // load loads one URL, under what it falls under now.
 func (b *backend) load(ctx context.Context, r *warm.Request) warm.Outcome {
-	binding, err := warm.Bind(b.policies.set.Load(), r.Policy, r.Route)
+	set, req := b.policies.set.Load(), r.Cache()
+	if set.Fed() && r.Route == "" {
+		if binding := set.Match(matchOf(req)); binding != nil {
+			return b.service.Warm(ctx, binding, req)
+		}
+	}
+	binding, err := warm.Bind(set, r.Policy, r.Route)
 	if err != nil {
 		return warm.Outcome{Result: warm.Failed, Reason: err.Error()}
 	}
-	return b.service.Warm(ctx, binding, r.Cache())
+	return b.service.Warm(ctx, binding, req)
 }
 
 // warmUp loads a list and returns when that is done, or after --warm-timeout.
@@ -74,9 +80,9 @@ var errWarmTimeout = errors.New("--warm-timeout is over; the rest is loaded behi
 
 // Warm implements [admin.Backend].
 func (b *backend) Warm(_ context.Context, r admin.WarmRequest) (admin.WarmResult, error) {
-	if b.cfg.RefillAddress == "" {
+	if b.cfg.RefillAddress == "" && len(b.policies.set.Load().Entrances()) == 0 {
 		return admin.WarmResult{}, &admin.Error{Status: http.StatusConflict,
-			Message: "no detached fetch is possible", Hint: "set --refill-address"}
+			Message: "no detached fetch is possible", Hint: "set --refill-address; under a controller, it names no entrance"}
 	}
 	requests, err := r.Requests()
 	if err != nil {
