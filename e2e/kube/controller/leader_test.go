@@ -14,7 +14,7 @@ import (
 	"github.com/weirproxy/weir/e2e/harness"
 )
 
-const leads = `"successfully acquired lease`
+const leads = `"Successfully acquired lease`
 
 // TestLeaderLost kills the leader of two: what was served is served on, a change that comes while nobody leads is served
 // at once and told when the other leads, and an invalidation made meanwhile is carried out, once.
