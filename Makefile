@@ -98,6 +98,14 @@ conformance: ## Run the HTTP caching conformance suite (PEERS=1: other caches to
 	@.ci/tools
 	PEERS=$(PEERS) go run ./e2e/conformance/cmd/conformance
 
+.PHONY: bench
+bench: ## Measure weir against the floor and other caches: bench.json, charts (QUICK=1: a minute; PARTS=hits,…)
+	@.ci/tools envoy
+	@.ci/tools debian
+	@.ci/tools bench
+	@go build -o bin/bench ./e2e/bench/cmd/bench
+	bin/bench -quick=$(if $(QUICK),true,false) -parts="$(PARTS)" -json bench.json
+
 ##@ Generated files
 
 .PHONY: generate

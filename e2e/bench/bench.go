@@ -1,27 +1,12 @@
 package bench
 
 import (
-	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/e2e/harness"
 )
-
-// Sample is what one request cost, CPU in µs.
-type Sample struct {
-	Case   string  `json:"case"` // hit, pass, …
-	Bytes  int     `json:"bytes"`
-	What   string  `json:"what"` // whom it was measured with
-	Envoy  float64 `json:"envoyMicros"`
-	Server float64 `json:"serverMicros"`
-}
-
-// Report is all that a run measured.
-type Report struct {
-	Date    time.Time `json:"date"`
-	Rows    []Row     `json:"rows"`
-	Samples []Sample  `json:"samples"`
-}
 
 // bench is a run.
 type bench struct {
@@ -30,38 +15,72 @@ type bench struct {
 	report   Report
 }
 
-// Run measures and returns what it found.
-func Run(tb harness.TB, s Scale, now time.Time) Report {
+func newBench(tb harness.TB, s Scale) *bench {
+	tb.Helper()
+	return &bench{scale: s, programs: programs{dir: tb.TempDir(), built: map[string]bool{}}}
+}
+
+// part is something that is measured by itself, with processes of its own.
+type part struct {
+	name    string
+	measure func(b *bench, tb harness.TB)
+}
+
+// parts are all parts, in the order of the report.
+func parts() []part {
+	return []part{
+		{"hits", (*bench).goalRows},
+		{"stampedes", (*bench).stampedeRows},
+		{"held", (*bench).heldRows},
+		{"lookups", (*bench).lookupRows},
+		{"feed", (*bench).feedRows},
+	}
+}
+
+// PartNames lists the parts that Run knows.
+func PartNames() string {
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	return strings.Join(names, ",")
+}
+
+// Run measures the parts named, separated by commas, or all, and returns what it found. Each part's processes end before
+// the next begins.
+func Run(tb harness.TB, s Scale, only string, now time.Time) Report {
 	tb.Helper()
 	b := newBench(tb, s)
 	b.report.Date = now
-	b.goalRows(tb)
-	if s.Groups == 0 {
-		return b.report
+	for _, p := range parts() {
+		if only != "" && !strings.Contains(","+only+",", ","+p.name+",") {
+			continue
+		}
+		start := time.Now()
+		if err := harness.Run(tb.Context(), os.Stderr, func(tb harness.TB) { p.measure(b, tb) }); err != nil {
+			tb.Fatalf("%s: %v", p.name, err)
+		}
+		tb.Logf("%s: measured in %v", p.name, time.Since(start).Round(time.Second))
 	}
-	c := b.startCrowds(tb)
-	b.stampedeRows(tb, c)
-	b.delayRows(tb, c)
-	b.heldRows(tb)
-	b.lookupRows(tb)
-	b.feedRows(tb)
 	return b.report
 }
 
 func (b *bench) add(r Row) { b.report.Rows = append(b.report.Rows, r) }
 
 // note keeps what each subject cost.
-func (b *bench) note(name string, size int, m measurement) {
+func (b *bench) note(about sample, m measurement) {
 	for _, who := range m.names {
 		c := m.median(who)
 		b.report.Samples = append(b.report.Samples, Sample{
-			Case: name, Bytes: size, What: who, Envoy: micros(c.envoy), Server: micros(c.server),
+			Case: about.of, Bytes: about.bytes, Protocol: about.protocol, Transport: about.transport,
+			What: who, Envoy: micros(c.envoy), Server: micros(c.server),
 		})
-		fmt.Fprintf(os.Stderr, "%s %s envoy %.1f server %.1f\n", name, who, micros(c.envoy), micros(c.server))
 	}
 }
 
-func newBench(tb harness.TB, s Scale) *bench {
-	tb.Helper()
-	return &bench{scale: s, programs: programs{dir: tb.TempDir(), built: map[string]bool{}}}
+// sample says what a measurement was of.
+type sample struct {
+	of                  string
+	bytes               int
+	protocol, transport string
 }

@@ -75,10 +75,10 @@ func (b *bench) goalRows(tb harness.TB) {
 	hits := rounds(hitPath, "direct", "stock", "raw", "weir")
 	b.add(hits.row("hit_cpu_vs_stock", "weir", "stock", serverPart))
 	b.add(hits.row("hit_total_vs_raw_floor", "weir", "raw", cost.total))
-	b.note("hit", f.size, hits)
+	b.note(sample{"hit", f.size, "h1", "tcp"}, hits)
 	passes := rounds(passPath, "close", "weir")
 	b.add(passes.row("pass_cpu_vs_close", "weir", "close", serverPart))
-	b.note("pass", f.size, passes)
+	b.note(sample{"pass", f.size, "h1", "tcp"}, passes)
 	if b.scale.Against != "" {
 		b.add(hits.row("hit_cpu_vs_other_build", "weir", "other", serverPart))
 		b.add(hits.row("hit_total_vs_other_build", "weir", "other", cost.total))

@@ -102,9 +102,11 @@ func asStampede(tb harness.TB, results []harness.BurstResult, origin int) stampe
 	return s
 }
 
-// stampedeRows counts what reaches the origin.
-func (b *bench) stampedeRows(tb harness.TB, c *crowdStage) {
+// stampedeRows counts what reaches the origin, and measures how soon followers are answered.
+func (b *bench) stampedeRows(tb harness.TB) {
 	tb.Helper()
+	c := b.startCrowds(tb)
+	b.delayRows(tb, c)
 	for _, n := range b.scale.Crowds {
 		cost := max(500*time.Millisecond, time.Duration(n)*400*time.Microsecond) // until the last has come
 		for _, of := range []struct{ lane, suffix string }{{"one", "x1"}, {"fleet", "x3"}} {
