@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +29,9 @@ type Cluster struct {
 	// Client asks the API server itself, without a cache. It knows the types that kube.Scheme does.
 	Client client.Client
 
-	daemons  daemons
-	programs programs
+	transport http.RoundTripper // of Client
+	daemons   daemons
+	programs  programs
 }
 
 // Main enters namespaces of its own, starts a cluster for all tests of a package, runs them, and returns the exit
@@ -41,6 +44,7 @@ func Main(m *testing.M, cluster **Cluster) int {
 			*cluster = Start(tb)
 			before := goleak.IgnoreCurrent()
 			if status = m.Run(); status == 0 {
+				utilnet.CloseIdleConnectionsFor((*cluster).transport)
 				if err := goleak.Find(before); err != nil {
 					tb.Fatalf("%v", err)
 				}
@@ -70,7 +74,12 @@ func Start(tb harness.TB) *Cluster {
 		tb.Fatalf("read the kubeconfig: %v", err)
 	}
 	c.Config.QPS = -1 // tests are in a hurry, and the server is theirs alone
-	if c.Client, err = client.New(c.Config, client.Options{Scheme: kube.Scheme(tb)}); err != nil {
+	over, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		tb.Fatalf("make a client: %v", err)
+	}
+	c.transport = over.Transport
+	if c.Client, err = client.New(c.Config, client.Options{Scheme: kube.Scheme(tb), HTTPClient: over}); err != nil {
 		tb.Fatalf("make a client: %v", err)
 	}
 	return c

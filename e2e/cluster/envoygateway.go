@@ -30,7 +30,7 @@ func (c *Cluster) InstallEnvoyGateway(tb harness.TB) {
 	_, err = c.Helm(tb.Context(), "install", "envoy-gateway", chart, "--namespace=envoy-gateway-system",
 		"--create-namespace", "--wait", "--timeout="+startLimit.String())
 	if err != nil {
-		tb.Fatalf("install Envoy Gateway: %v", err)
+		tb.Fatalf("install Envoy Gateway: %v\n%s", err, c.Describe(tb, "envoy-gateway-system"))
 	}
 	manifests, err := fill("envoygateway.yaml")
 	if err != nil {

@@ -51,7 +51,9 @@ func (i Image) write(w io.Writer) error {
 	sum := sha256.Sum256(layer)
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{i.Program}, "User": i.User, "Env": []string{"PATH=/bin:/usr/bin"}},
+		"config": map[string]any{
+			"Entrypoint": []string{i.Program}, "User": i.User, "Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
+		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(sum[:])}},
 	})
 	if err != nil {

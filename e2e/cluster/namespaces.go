@@ -23,8 +23,8 @@ const (
 	clusterDomain = "cluster.local"
 )
 
-// kubeletTunables returns what the kubelet sets for the whole machine, to these values. It finds them so already: in files
-// mounted over the real ones.
+// kubeletTunables returns what the kubelet sets for the whole machine, to these values. It finds them so already: in
+// files mounted over the real ones.
 func kubeletTunables() map[string]string {
 	return map[string]string{
 		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",

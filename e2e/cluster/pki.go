@@ -21,8 +21,8 @@ import (
 
 const apiServerURL = "https://127.0.0.1:6443"
 
-// identities returns the users that components log in as, with a token each, by the name of their kubeconfig. Kubernetes'
-// own RBAC rules know these names, so that what a component may do is as anywhere else.
+// identities returns the users that components log in as, with a token each, by the name of their kubeconfig. The RBAC
+// rules of Kubernetes know these names, so that what a component may do is as anywhere else.
 func identities() map[string]struct{ user, group string } {
 	return map[string]struct{ user, group string }{
 		"admin":                   {"admin", "system:masters"},
