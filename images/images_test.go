@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,41 +80,37 @@ func rootOf(t *testing.T, layout map[string]entry, m manifest, config imageConfi
 		if config.RootFS.DiffIDs[i] != digestOf(plain) {
 			t.Errorf("layer %d has the digest %s, the configuration says %s", i, digestOf(plain), config.RootFS.DiffIDs[i])
 		}
-		for name, e := range untar(t, bytes.NewReader(plain)) {
-			root[name] = e
-		}
+		maps.Copy(root, untar(t, bytes.NewReader(plain)))
 	}
 	return root
 }
 
-func buildImages(t *testing.T) string {
+func newBuilder(t *testing.T) *builder {
 	t.Helper()
 	out := t.TempDir()
 	roots := filepath.Join(out, "roots.pem")
 	if err := os.WriteFile(roots, []byte("some CAs\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-root=..", "-out=" + out, "-version=v1.2.3", "-revision=abc", "-created=1700000000",
-		"-ca-certificates=" + roots}
-	if err := run(t.Context(), args, io.Discard); err != nil {
-		t.Fatal(err)
+	return &builder{
+		root: "..", out: out, repository: "weirproxy/", tag: "v1.2.3", version: "v1.2.3", revision: "abc",
+		created: time.Unix(1700000000, 0).UTC(), platforms: []string{hostPlatform()}, roots: roots,
 	}
-	return out
 }
 
 // TestImages builds the images, reads them as a container engine would, and runs what is in them.
 func TestImages(t *testing.T) {
 	t.Parallel()
-	out, again := buildImages(t), buildImages(t)
 	for _, image := range images() {
 		t.Run(image.name, func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(filepath.Join(out, image.name+".tar"))
+			path, digest, err := newBuilder(t).build(t.Context(), image)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if other, err := os.ReadFile(filepath.Join(again, image.name+".tar")); err != nil || !bytes.Equal(data, other) {
-				t.Errorf("built twice, the image is not the same: %v", err)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
 			}
 			layout := untar(t, bytes.NewReader(data))
 			if got := string(layout["oci-layout"].data); got != `{"imageLayoutVersion":"1.0.0"}` {
@@ -123,6 +120,9 @@ func TestImages(t *testing.T) {
 			if err := json.Unmarshal(layout["index.json"].data, &top); err != nil || len(top.Manifests) != 1 {
 				t.Fatalf("index.json: %d manifests, %v", len(top.Manifests), err)
 			}
+			if top.Manifests[0].Digest != digest {
+				t.Errorf("index.json names %s, the build said %s", top.Manifests[0].Digest, digest)
+			}
 			if got := top.Manifests[0].Annotations["io.containerd.image.name"]; got != "weirproxy/"+image.name+":v1.2.3" {
 				t.Errorf("containerd would name it %s", got)
 			}
@@ -131,6 +131,42 @@ func TestImages(t *testing.T) {
 			checkConfig(t, image, config)
 			checkRoot(t, image, rootOf(t, layout, m, config))
 		})
+	}
+}
+
+// TestSameBytes holds that a tree makes the same image each time, wherever it is built.
+func TestSameBytes(t *testing.T) {
+	t.Parallel()
+	small := image{name: "weirctl", commands: []string{"weirctl"}}
+	var digests, sums []string
+	for range 2 {
+		path, digest, err := newBuilder(t).build(t.Context(), small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests, sums = append(digests, digest), append(sums, digestOf(data))
+	}
+	if digests[0] != digests[1] || sums[0] != sums[1] {
+		t.Errorf("built twice: digests %v, archives %v", digests, sums)
+	}
+}
+
+// TestRunRefuses holds what the command line must not say.
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"weir-proxy": `no image "weir-proxy"`, "-platforms=linux weirctl": "no image", "-tags=x": "flag provided",
+		"-platforms=linux -ca-certificates=images_test.go weir-controller": "GOOS/GOARCH",
+		"-ca-certificates=/nowhere weir-controller":                        "-ca-certificates",
+	} {
+		err := run(t.Context(), append([]string{"-out=" + t.TempDir(), "-root=.."}, strings.Fields(args)...), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("images %s: %v, want %s", args, err, want)
+		}
 	}
 }
 

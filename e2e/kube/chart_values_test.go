@@ -13,7 +13,7 @@ import (
 func TestChartRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, values, want string }{
-		{"an unknown value", "redis.adress=x", "adress"},
+		{"an unknown value", "redis.host=x", "host"},
 		{"an unknown component", "exproc.kind=DaemonSet", "exproc"},
 		{"a word that is none", "extproc.kind=StatefulSet", "/extproc/kind"},
 		{"an attachment that is none", "controller.attach={nginx}", "/controller/attach/0"},
