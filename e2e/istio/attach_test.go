@@ -1,122 +1,14 @@
 package istio_test
 
 import (
-	"fmt"
-	"net/http"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
-	"github.com/weirproxy/weir/controller/attach"
-	attachistio "github.com/weirproxy/weir/controller/attach/istio"
-	"github.com/weirproxy/weir/controller/translate"
 	"github.com/weirproxy/weir/e2e/harness"
 	"github.com/weirproxy/weir/e2e/istio"
 )
-
-// pageSpec is what the tests' policies say, in the cluster and in the file of the data plane.
-const pageSpec = `ttl: {default: 10m}`
-
-// cached is a stage with a data plane and an attacher.
-type cached struct {
-	*stage
-	weir     *harness.Weir
-	attacher *attachistio.Attacher
-}
-
-// newCached starts one. The data plane has the policy "pages" by a file: what is tested is how requests come to it.
-func newCached(t *testing.T) *cached {
-	t.Helper()
-	c := &cached{stage: newStage(t), attacher: attachistio.New(attachistio.Config{
-		RootNamespace: istio.RootNamespace, ClusterDomain: "cluster.local"})}
-	c.weir = harness.StartWeir(t, harness.WeirOptions{Policies: map[string]string{"pages.yaml": `
-apiVersion: weir.dev/v1alpha1
-kind: CachePolicy
-metadata: {name: pages, namespace: ` + c.namespace + `}
-spec: {` + pageSpec + `}
-`}})
-	mesh.Service(t, c.namespace, "weir-extproc", "grpc", 9002, c.weir.GRPCAddress)
-	return c
-}
-
-// reconcile does once what the controller does at each change: learn, translate, attach.
-func (c *cached) reconcile() (*translate.Output, []attach.Verdict) {
-	c.t.Helper()
-	ctx, kube := c.t.Context(), mesh.Kube.Client
-	learned, err := c.attacher.Learn(ctx, kube)
-	if err != nil {
-		c.t.Fatalf("learn: %v", err)
-	}
-	out := translate.Translate(&translate.Input{
-		CachePolicies:  list[*v1alpha1.CachePolicy](c.t, &v1alpha1.CachePolicyList{}, c.namespace),
-		GatewayClasses: list[*gatewayv1.GatewayClass](c.t, &gatewayv1.GatewayClassList{}, ""),
-		Gateways:       list[*gatewayv1.Gateway](c.t, &gatewayv1.GatewayList{}, c.namespace),
-		HTTPRoutes:     list[*gatewayv1.HTTPRoute](c.t, &gatewayv1.HTTPRouteList{}, c.namespace),
-		Services:       list[*corev1.Service](c.t, &corev1.ServiceList{}, c.namespace),
-		Namespaces:     list[*corev1.Namespace](c.t, &corev1.NamespaceList{}, ""),
-		Controllers:    c.attacher.Controllers(), Guards: learned.Guards, Addresses: learned.Addresses,
-	})
-	verdicts, err := c.attacher.Attach(ctx, kube, attach.Wanted{Attachments: out.Attached, DataPlane: attach.DataPlane{
-		Service: types.NamespacedName{Namespace: c.namespace, Name: "weir-extproc"}, Port: 9002, Resolves: true}})
-	if err != nil {
-		c.t.Fatalf("attach: %v", err)
-	}
-	return out, verdicts
-}
-
-// attached reconciles until policies are in force and all that they are on is attached, as the controller would with
-// every change: istiod accepts routes in its own time.
-func (c *cached) attached() {
-	c.t.Helper()
-	var said string
-	defer func() { c.t.Log(said) }()
-	harness.Eventually(c.t, time.Minute, "the policies are attached", func() bool {
-		out, verdicts := c.reconcile()
-		said = fmt.Sprintf("verdicts %+v, attached %+v", out.Verdicts, verdicts)
-		return len(verdicts) > 0 && !slices.ContainsFunc(verdicts, func(v attach.Verdict) bool { return v.State != attach.Attached })
-	})
-}
-
-// list returns the objects of a namespace, or of all.
-func list[T client.Object](t *testing.T, into client.ObjectList, namespace string) []T {
-	t.Helper()
-	if err := mesh.Kube.Client.List(t.Context(), into, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
-	var out []T
-	err := meta.EachListItem(into, func(o runtime.Object) error {
-		out = append(out, o.(T))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// status is what weir said of a response: "" if it was not asked.
-func status(r harness.Response) string {
-	for _, member := range strings.Split(r.Header.Get("Cache-Status"), ",") {
-		if member = strings.TrimSpace(member); strings.HasPrefix(member, "weir;") {
-			return strings.TrimSpace(strings.TrimPrefix(member, "weir;"))
-		}
-	}
-	return ""
-}
-
-// isHit says whether a response came from the cache.
-func isHit(r harness.Response) bool {
-	return r.Status == http.StatusOK && strings.HasPrefix(status(r), "hit")
-}
 
 const catalogRoute = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -129,6 +21,14 @@ spec:
   - {name: products, matches: [{path: {value: /products}}], backendRefs: [{name: web, port: 80}]}
   - {matches: [{path: {value: /unnamed}}], backendRefs: [{name: web, port: 80}]}
   - {backendRefs: [{name: web, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: other-host}
+spec:
+  parentRefs: [{name: gw}]
+  hostnames: [other.test]
+  rules: [{name: products, backendRefs: [{name: web, port: 80}]}]
 `
 
 const productsPolicy = `
@@ -141,36 +41,174 @@ spec:
 `
 
 // TestGatewayCaches: a policy on one rule of a route behind a Gateway of class istio. It is in force there, and not on
-// its neighbours; it comes and goes while requests flow; without weir they flow too.
+// its neighbours, nor on a rule of the same name on another host; it comes and goes while requests flow; without weir
+// they flow too.
 func TestGatewayCaches(t *testing.T) {
 	c := newCached(t)
-	c.origin.Handle("/", harness.Always(harness.Reply{Body: []byte("hello\n")}))
 	c.apply(catalogRoute)
-	harness.Eventually(t, time.Minute, "the Gateway listens", c.listening)
-	harness.Eventually(t, time.Minute, "the Gateway serves", func() bool { return c.get("shop.test", "/").Status == 200 })
-
+	c.serves("shop.test", "/")
 	c.apply(productsPolicy)
 	c.attached()
-	applied := time.Now()
-	harness.Eventually(t, time.Minute, "weir is asked", func() bool { return status(c.get("shop.test", "/products")) != "" })
-	t.Logf("the policy was in force after %v", time.Since(applied))
+	c.inForce("shop.test", "/products")
 
-	if r := c.get("shop.test", "/products/1"); isHit(r) || status(r) == "" {
-		t.Errorf("first answer: Cache-Status %q", r.Header.Get("Cache-Status"))
-	}
-	if r := c.get("shop.test", "/products/1"); !isHit(r) || string(r.Body) != "hello\n" {
-		t.Errorf("second answer: %d, Cache-Status %q, %q", r.Status, r.Header.Get("Cache-Status"), r.Body)
-	}
-	for _, path := range []string{"/unnamed", "/"} {
-		for range 2 {
-			if r := c.get("shop.test", path); status(r) != "" {
-				t.Errorf("%s, which no policy is on: Cache-Status %q", path, r.Header.Get("Cache-Status"))
-			}
-		}
-	}
+	c.missThenHit("shop.test", "/products/1")
+	c.notAsked("shop.test", "/unnamed")
+	c.notAsked("shop.test", "/")
+	c.notAsked("other.test", "/products")
 
 	c.weir.Kill()
-	if r := c.get("shop.test", "/products/1"); r.Status != http.StatusOK || status(r) != "" {
-		t.Errorf("without weir: %d, Cache-Status %q", r.Status, r.Header.Get("Cache-Status"))
+	c.notAsked("shop.test", "/products/1")
+	c.restart()
+	c.missThenHit("shop.test", "/products/1")
+
+	c.remove(productsPolicy)
+	removed := time.Now()
+	c.reconcile()
+	harness.Eventually(t, time.Minute, "weir is not asked any more", func() bool {
+		return status(c.get("shop.test", "/products/1")) == ""
+	})
+	t.Logf("the policy was gone after %v", time.Since(removed))
+	if left := c.envoyFilters(); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// TestGatewayPolicy: a policy on a Gateway is in force on every rule of every route, but where a name does not tell
+// which rule it is.
+func TestGatewayPolicy(t *testing.T) {
+	c := newCached(t)
+	c.apply(catalogRoute + `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: same-name}
+spec:
+  parentRefs: [{name: gw}]
+  hostnames: [shop.test]
+  rules: [{name: products, matches: [{path: {value: /same}}], backendRefs: [{name: web, port: 80}]}]
+`)
+	c.serves("shop.test", "/same")
+	c.apply(`
+apiVersion: weir.dev/v1alpha1
+kind: CachePolicy
+metadata: {name: pages}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  ` + pageSpec + `
+`)
+	c.attached()
+	c.inForce("shop.test", "/")
+	c.missThenHit("shop.test", "/unnamed/1")
+	c.missThenHit("other.test", "/products/1")
+	c.notAsked("shop.test", "/products/1")
+	c.notAsked("shop.test", "/same/1")
+	out, _ := c.reconcile()
+	if message := out.Verdicts[0].Ancestors[0].OverrideMessage; !strings.Contains(message, "HTTPRoute "+c.namespace+
+		"/same-name is named \"products\" too") {
+		t.Errorf("the status says %q", message)
+	}
+}
+
+// TestVirtualService: a policy on one route of a VirtualService behind a classic Gateway.
+func TestVirtualService(t *testing.T) {
+	c := newCached(t)
+	port := istio.FreePort(t)
+	proxy := mesh.StartClassicGateway(t, c.namespace, "classic", map[string]string{"istio": c.namespace})
+	_ = proxy
+	c.port = port
+	c.apply(`
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: classic}
+spec:
+  selector: {istio: %s}
+  servers: [{port: {number: %s, name: http, protocol: HTTP}, hosts: ["*"]}]
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: shop}
+spec:
+  hosts: [shop.test]
+  gateways: [classic]
+  http:
+  - name: products
+    match: [{name: m1, uri: {prefix: /products}}, {uri: {prefix: /alias}}]
+    route: [{destination: {host: web, port: {number: 80}}}]
+  - name: rest
+    route: [{destination: {host: web, port: {number: 80}}}]
+`, c.namespace, port)
+	c.serves("shop.test", "/")
+	c.apply(`
+apiVersion: weir.dev/v1alpha1
+kind: CachePolicy
+metadata: {name: pages}
+spec:
+  targetRefs: [{group: networking.istio.io, kind: VirtualService, name: shop, sectionName: products}]
+  ` + pageSpec + `
+`)
+	c.attached()
+	c.inForce("shop.test", "/products")
+	c.missThenHit("shop.test", "/products/1")
+	c.missThenHit("shop.test", "/alias/1")
+	c.notAsked("shop.test", "/")
+}
+
+// TestMesh: an HTTPRoute with a Service as parent is cached in the sidecar of a caller, once the policy says that the
+// server's authorization may be skipped.
+func TestMesh(t *testing.T) {
+	c := newCached(t)
+	port := istio.FreePort(t)
+	c.port = port
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mesh.Service(t, c.namespace, "catalog", "http", number, c.origin.Address())
+	// Without a node there is nothing that sends a caller's connections to its sidecar: it listens on a port instead.
+	c.apply(`
+apiVersion: networking.istio.io/v1
+kind: Sidecar
+metadata: {name: caller}
+spec:
+  workloadSelector: {labels: {app: caller}}
+  egress:
+  - {port: {number: %s, protocol: HTTP, name: http}, bind: 127.0.0.1, captureMode: NONE, hosts: ["*/*"]}
+  - {hosts: ["*/*"]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: catalog}
+spec:
+  parentRefs: [{group: "", kind: Service, name: catalog}]
+  rules:
+  - {matches: [{path: {value: /products}}], backendRefs: [{name: catalog, port: %s}]}
+  - {name: rest, backendRefs: [{name: catalog, port: %s}]}
+`, port, port, port)
+	mesh.StartSidecar(t, c.namespace, "caller", map[string]string{"app": "caller"})
+	host := "catalog." + c.namespace + ".svc.cluster.local"
+	c.serves(host, "/products")
+
+	policy := `
+apiVersion: weir.dev/v1alpha1
+kind: CachePolicy
+metadata: {name: pages}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: catalog}]
+  ` + pageSpec
+	c.apply("%s", policy)
+	if _, verdicts := c.reconcile(); len(verdicts) != 0 {
+		t.Errorf("attached without the policy's word: %+v", verdicts)
+	}
+	c.apply("%s", policy+"\n  mesh: {serverAuthorization: SkipOnHit}")
+	c.attached()
+	c.inForce(host, "/products")
+	c.missThenHit(host, "/products/1")
+	c.missThenHit(host, "/rest/1")
+	c.remove(policy)
+	c.reconcile()
+	harness.Eventually(t, time.Minute, "weir is not asked any more", func() bool {
+		return status(c.get(host, "/products/1")) == ""
+	})
+	if left := c.envoyFilters(); left != "" {
+		t.Errorf("left behind: %s", left)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -54,11 +55,17 @@ func (i *Istio) StartClassicGateway(tb harness.TB, namespace, name string, label
 	return i.startProxy(tb, proxy{Kind: "router", Namespace: namespace, Name: name, Labels: labels})
 }
 
+// StartSidecar starts the sidecar of a workload that has labels. What the workload sends does not come to it by itself.
+func (i *Istio) StartSidecar(tb harness.TB, namespace, name string, labels map[string]string) *Proxy {
+	tb.Helper()
+	return i.startProxy(tb, proxy{Kind: "sidecar", Namespace: namespace, Name: name, Labels: labels})
+}
+
 // startProxy starts Envoy as one of Istio's proxies. istiod knows it by its address: a WorkloadEntry says which Service
 // it belongs to.
 func (i *Istio) startProxy(tb harness.TB, p proxy) *Proxy {
 	tb.Helper()
-	p.IP, p.Version = proxyAddress, "1.31.0"
+	p.IP, p.Version = nextAddress(tb), "1.31.0"
 	p.XDSHost, p.XDSPort = split(tb, i.xds)
 	admin := freeAddress(tb)
 	p.AdminHost, p.AdminPort = split(tb, admin)
@@ -94,8 +101,17 @@ func (i *Istio) startProxy(tb harness.TB, p proxy) *Proxy {
 	return &Proxy{AdminAddress: admin, tb: tb}
 }
 
-// proxyAddress is where istiod finds the proxies: an address that no other workload has.
-const proxyAddress = "127.0.0.9"
+// nextAddress is an address of loopback by which istiod knows a proxy, of a test by its process and a free port: that
+// no other has it.
+func nextAddress(tb harness.TB) string {
+	tb.Helper()
+	_, port := split(tb, freeAddress(tb))
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	return fmt.Sprintf("127.9.%d.%d", number>>8, number&0xff)
+}
 
 // Admin is what Envoy's admin interface says.
 func (p *Proxy) Admin(path string) string {

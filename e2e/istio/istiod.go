@@ -52,6 +52,7 @@ func Start(tb harness.TB, server *kube.Server) *Istio {
 	i.kubectl(tb, "", "apply", "--server-side", "-f", filepath.Join(charts, "base", "files", "crd-all.gen.yaml"))
 	i.kubectl(tb, "", "create", "namespace", RootNamespace)
 	i.Apply(tb, i.settings(tb, filepath.Join(charts, "istio-discovery")))
+	i.ApplyIn(tb, RootNamespace, noMTLS)
 
 	web := freeAddress(tb)
 	cmd := exec.Command(harness.IstiodBinary(tb), "discovery",
@@ -71,8 +72,16 @@ func Start(tb harness.TB, server *kube.Server) *Istio {
 	return i
 }
 
+// noMTLS keeps sidecars from waiting for certificates, which there is no agent to bring.
+const noMTLS = `
+apiVersion: security.istio.io/v1
+kind: PeerAuthentication
+metadata: {name: default}
+spec: {mtls: {mode: DISABLE}}
+`
+
 // settings renders the ConfigMaps of Istio's chart: those of the mesh, and the template of a gateway's Service, which
-// istiod makes nothing without. No mTLS: there is no agent that brings certificates.
+// istiod makes nothing without.
 func (i *Istio) settings(tb harness.TB, chart string) string {
 	tb.Helper()
 	out, err := i.Kube.Helm(tb.Context(), "template", "istiod", chart, "--namespace", RootNamespace,
@@ -113,10 +122,10 @@ spec: {address: %[4]s, labels: {app: %[1]s}, ports: {%[2]s: %[5]s}}
 `, name, portName, port, host, number))
 }
 
-// Delete deletes the objects of YAML documents.
-func (i *Istio) Delete(tb harness.TB, documents string) {
+// DeleteIn deletes the objects of YAML documents that name no namespace of their own, in a namespace.
+func (i *Istio) DeleteIn(tb harness.TB, namespace, documents string) {
 	tb.Helper()
-	i.kubectl(tb, documents, "delete", "--wait=false", "--ignore-not-found", "-f", "-")
+	i.kubectl(tb, documents, "-n", namespace, "delete", "--ignore-not-found", "-f", "-")
 }
 
 func (i *Istio) kubectl(tb harness.TB, stdin string, args ...string) string {
