@@ -60,7 +60,8 @@ func (c *certificates) of(ctx context.Context, gateways []*gatewayv1.Gateway) ma
 func (c *certificates) get(ctx context.Context, name types.NamespacedName) []byte {
 	var secret corev1.Secret
 	if err := c.api.Get(ctx, name, &secret); err != nil {
-		c.log.Warn("Certificate of a listener not read; the system's roots are believed", "secret", name.String(), "error", err)
+		c.log.Warn("Certificate of a listener not read; the system's roots are believed",
+			"secret", name.String(), "error", err)
 		return nil
 	}
 	if ca := secret.Data["ca.crt"]; len(ca) > 0 {

@@ -86,7 +86,8 @@ func (c *Config) Validate() error {
 		fault("--leader-election-namespace: needed, as POD_NAMESPACE is not set; or --leader-elect=false " +
 			"if this replica is the only one")
 	}
-	if c.LeaderElect && (c.RetryPeriod <= 0 || c.RenewDeadline <= c.RetryPeriod*6/5 || c.LeaseDuration <= c.RenewDeadline) {
+	inOrder := c.RetryPeriod > 0 && c.RenewDeadline > c.RetryPeriod*6/5 && c.LeaseDuration > c.RenewDeadline
+	if c.LeaderElect && !inOrder {
 		fault("--leader-election-lease-duration must be above the renew deadline, and that above 1.2 retry periods")
 	}
 	faults = append(faults, c.validateFeed())

@@ -47,7 +47,7 @@ type requirement struct {
 
 func requirements(attachers []attach.Attacher) []requirement {
 	var r []requirement
-	weir, gateway := v1alpha1.GroupVersion(), gatewayv1.SchemeGroupVersion
+	weir, gateway := v1alpha1.GroupVersion(), gatewayv1.GroupVersion
 	r = append(r,
 		requirement{
 			[]schema.GroupVersionKind{weir.WithKind(v1alpha1.Kind), weir.WithKind(v1alpha1.InvalidationKind)},
@@ -61,7 +61,8 @@ func requirements(attachers []attach.Attacher) []requirement {
 			"install the Gateway API, standard channel, v1.5 or later",
 		})
 	for _, a := range attachers {
-		r = append(r, requirement{a.Kinds(), "it is needed by --attach=" + a.Name() + ": install its CRDs, or attach to others"})
+		install := "it is needed by --attach=" + a.Name() + ": install its CRDs, or attach to others"
+		r = append(r, requirement{a.Kinds(), install})
 	}
 	return r
 }

@@ -55,8 +55,9 @@ func (g *gatherer) gather(ctx context.Context) (*translate.Input, error) {
 	in.CachePolicies = slices.DeleteFunc(in.CachePolicies, func(p *v1alpha1.CachePolicy) bool {
 		return !p.DeletionTimestamp.IsZero() // it is as good as gone
 	})
-	in.GatewayClasses, in.Gateways, in.HTTPRoutes = pointers(classes.Items), pointers(gateways.Items), pointers(routes.Items)
-	in.ReferenceGrants, in.Namespaces, in.Services = pointers(grants.Items), pointers(namespaces.Items), pointers(services.Items)
+	in.GatewayClasses, in.Gateways = pointers(classes.Items), pointers(gateways.Items)
+	in.HTTPRoutes, in.ReferenceGrants = pointers(routes.Items), pointers(grants.Items)
+	in.Namespaces, in.Services = pointers(namespaces.Items), pointers(services.Items)
 	if g.certificates != nil {
 		in.Certificates = g.certificates.of(ctx, in.Gateways)
 	}

@@ -111,7 +111,8 @@ func (r *invalidator) write(ctx context.Context, before, after *v1alpha1.CacheIn
 }
 
 // expire removes a finished invalidation when its time is up.
-func (r *invalidator) expire(ctx context.Context, o *v1alpha1.CacheInvalidation, now time.Time) (reconcile.Result, error) {
+func (r *invalidator) expire(ctx context.Context, o *v1alpha1.CacheInvalidation, now time.Time) (
+	reconcile.Result, error) {
 	ttl := o.Spec.TTLSecondsAfterFinished
 	if ttl == nil {
 		return reconcile.Result{}, nil

@@ -67,8 +67,9 @@ func (w *writer) applyCondition(ctx context.Context, g *gatewayv1.Gateway, c *me
 		"metadata": map[string]any{"namespace": g.Namespace, "name": g.Name, "uid": string(g.UID)},
 		"status":   map[string]any{"conditions": conditions},
 	}}
-	o.SetGroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind("Gateway"))
-	err := w.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(o), affectedFieldOwner, client.ForceOwnership)
+	o.SetGroupVersionKind(gatewayv1.GroupVersion.WithKind("Gateway"))
+	configuration := client.ApplyConfigurationFromUnstructured(o)
+	err := w.client.Status().Apply(ctx, configuration, affectedFieldOwner, client.ForceOwnership)
 	if err == nil {
 		w.metrics.writes.WithLabelValues(writeAffected).Inc()
 	}

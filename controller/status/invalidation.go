@@ -50,8 +50,8 @@ func Finish(o *v1alpha1.CacheInvalidation, is Outcome, now time.Time) {
 		silent = " Silent: " + some(is.Silent) + "."
 	}
 	confirm(o, metav1.ConditionFalse, v1alpha1.InvalidationReasonSilentReplicas,
-		fmt.Sprintf("%d of %d replicas have applied it.%s One that was cut off serves nothing cached until it has caught up.%s",
-			is.Confirmed, is.Total, silent, warnings), now)
+		fmt.Sprintf("%d of %d replicas have applied it.%s One that was cut off serves nothing cached until it has "+
+			"caught up.%s", is.Confirmed, is.Total, silent, warnings), now)
 }
 
 // Fail notes that the data plane could not be told; final: and that it was given up.

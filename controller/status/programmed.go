@@ -42,39 +42,54 @@ type Facts struct {
 // of the data plane runs it, and that what makes Envoy call them was accepted. The
 // first rule that applies decides.
 func Programmed(f *Facts) translate.Condition {
-	is := func(status metav1.ConditionStatus, reason, message string) translate.Condition {
-		return translate.Condition{Status: status, Reason: reason, Message: message}
-	}
-	wasTrue := f.Before != nil && f.Before.Status == metav1.ConditionTrue
 	attached := tally(f.Attachments)
+	wasTrue := f.Before != nil && f.Before.Status == metav1.ConditionTrue
 	switch {
 	case f.Override == translate.OverrideFull:
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonOverridden, f.OverrideMessage)
+		return no(v1alpha1.PolicyReasonOverridden, f.OverrideMessage)
 	case len(f.Rejections) > 0:
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonRejected, rejected(f.Rejections))
+		return no(v1alpha1.PolicyReasonRejected, rejected(f.Rejections))
 	case attached.blocked > 0 && attached.blocked == len(f.Attachments):
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonNotAttached, attached.obstacle)
-	case f.Ready == 0:
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
-			"No replica of the data plane is ready. Requests pass uncached.")
-	case len(f.Waiting) > 0:
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
-			"Waiting until it runs on "+some(f.Waiting)+".")
-	case len(f.Unheard) > 0 && (!f.Starting || !wasTrue):
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling,
-			"Waiting to hear from "+some(f.Unheard)+" of the data plane.")
+		return no(v1alpha1.PolicyReasonNotAttached, attached.obstacle)
+	}
+	if waiting := f.waiting(wasTrue); waiting != "" {
+		return no(v1alpha1.PolicyReasonReconciling, waiting)
+	}
+	switch {
 	case attached.pending != "":
-		return is(metav1.ConditionFalse, v1alpha1.PolicyReasonReconciling, attached.pending)
+		return no(v1alpha1.PolicyReasonReconciling, attached.pending)
 	case f.Manual && !f.Seen && !wasTrue:
-		return is(metav1.ConditionUnknown, v1alpha1.PolicyReasonAttachmentUnknown, f.Instructions)
+		return translate.Condition{
+			Status: metav1.ConditionUnknown, Reason: v1alpha1.PolicyReasonAttachmentUnknown, Message: f.Instructions,
+		}
 	case attached.blocked > 0:
-		return is(metav1.ConditionTrue, v1alpha1.PolicyReasonPartiallyProgrammed, fmt.Sprintf(
+		return yes(v1alpha1.PolicyReasonPartiallyProgrammed, fmt.Sprintf(
 			"In force, but not on %d of %d rules: %s", attached.blocked, len(f.Attachments), attached.obstacle))
 	case f.Override == translate.OverridePartial:
-		return is(metav1.ConditionTrue, v1alpha1.PolicyReasonPartiallyProgrammed, f.OverrideMessage)
+		return yes(v1alpha1.PolicyReasonPartiallyProgrammed, f.OverrideMessage)
 	}
-	return is(metav1.ConditionTrue, v1alpha1.PolicyReasonProgrammed,
-		"Every ready replica of the data plane runs it, and it is attached.")
+	return yes(v1alpha1.PolicyReasonProgrammed, "Every ready replica of the data plane runs it, and it is attached.")
+}
+
+// waiting says what of the data plane is waited for; empty: nothing.
+func (f *Facts) waiting(wasTrue bool) string {
+	switch {
+	case f.Ready == 0:
+		return "No replica of the data plane is ready. Requests pass uncached."
+	case len(f.Waiting) > 0:
+		return "Waiting until it runs on " + some(f.Waiting) + "."
+	case len(f.Unheard) > 0 && (!f.Starting || !wasTrue):
+		return "Waiting to hear from " + some(f.Unheard) + " of the data plane."
+	}
+	return ""
+}
+
+func yes(reason, message string) translate.Condition {
+	return translate.Condition{Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func no(reason, message string) translate.Condition {
+	return translate.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
 // attachments is what verdicts say together.

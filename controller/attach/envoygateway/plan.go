@@ -189,6 +189,12 @@ func inTheWay(above path, level int, others extensions) string {
 				"and no extProc of its own; or add weir to its extProc.", e.name, describe(above[more]), describe(above[level]))
 		}
 	}
+	return wouldSilence(above, level, at)
+}
+
+// wouldSilence says which of the less specific EnvoyExtensionPolicies ours would silence
+// at the level.
+func wouldSilence(above path, level int, at func(int) (extension, bool)) string {
 	switch level {
 	case levelListener:
 		if e, ok := at(levelGateway); ok {

@@ -57,6 +57,6 @@ func verdictOf(a *translate.Attachment, key objectKey, there *unstructured.Unstr
 // isAt reports whether an entry speaks of the attachment's Gateway.
 func isAt(ref gatewayv1.ParentReference, a *translate.Attachment) bool {
 	namespace, section := ref.Namespace, ref.SectionName
-	return ref.Name == a.Parent.Name && (namespace == nil || a.Parent.Namespace == nil || *namespace == *a.Parent.Namespace) &&
-		(section == nil || string(*section) == a.Listener)
+	sameNamespace := namespace == nil || a.Parent.Namespace == nil || *namespace == *a.Parent.Namespace
+	return ref.Name == a.Parent.Name && sameNamespace && (section == nil || string(*section) == a.Listener)
 }

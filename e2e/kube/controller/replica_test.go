@@ -44,7 +44,7 @@ func startReplica(t *testing.T, name, address string) (r *replica, stop func()) 
 // start connects the replica.
 func (r *replica) start(t *testing.T, address string) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // ends before the controller does
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
