@@ -47,7 +47,7 @@ type requirement struct {
 
 func requirements(attachers []attach.Attacher) []requirement {
 	var r []requirement
-	weir, gateway := v1alpha1.GroupVersion(), gatewayv1.GroupVersion
+	weir, gateway := v1alpha1.GroupVersion(), schema.GroupVersion(gatewayv1.GroupVersion)
 	r = append(r,
 		requirement{
 			[]schema.GroupVersionKind{weir.WithKind(v1alpha1.Kind), weir.WithKind(v1alpha1.InvalidationKind)},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -67,7 +68,7 @@ func (w *writer) applyCondition(ctx context.Context, g *gatewayv1.Gateway, c *me
 		"metadata": map[string]any{"namespace": g.Namespace, "name": g.Name, "uid": string(g.UID)},
 		"status":   map[string]any{"conditions": conditions},
 	}}
-	o.SetGroupVersionKind(gatewayv1.GroupVersion.WithKind("Gateway"))
+	o.SetGroupVersionKind(schema.GroupVersion(gatewayv1.GroupVersion).WithKind("Gateway"))
 	configuration := client.ApplyConfigurationFromUnstructured(o)
 	err := w.client.Status().Apply(ctx, configuration, affectedFieldOwner, client.ForceOwnership)
 	if err == nil {

@@ -68,14 +68,9 @@ func (t *translation) claimAll() {
 			p.at(policyKey(p), "").problem(no(gatewayv1.PolicyReasonInvalid,
 				"The policy has no target: name HTTPRoutes or Gateways in spec.targetRefs."))
 		}
-		seen := make(map[Target]bool, len(refs))
 		for i := range refs {
-			target := Target{string(refs[i].Kind), p.object.Namespace, string(refs[i].Name),
-				string(deref(refs[i].SectionName))}
-			if !seen[target] {
-				seen[target] = true
-				t.claim(p, string(refs[i].Group), target)
-			}
+			t.claim(p, string(refs[i].Group), Target{string(refs[i].Kind), p.object.Namespace, string(refs[i].Name),
+				string(deref(refs[i].SectionName))})
 		}
 	}
 }

@@ -67,7 +67,7 @@ func gvk(kind string) schema.GroupVersionKind {
 }
 
 func grantGVK() schema.GroupVersionKind {
-	return gatewayv1.GroupVersion.WithKind("ReferenceGrant")
+	return schema.GroupVersion(gatewayv1.GroupVersion).WithKind("ReferenceGrant")
 }
 
 // Attach implements [attach.Attacher].
