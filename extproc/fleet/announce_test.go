@@ -47,15 +47,43 @@ func TestUnknownIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	_, client := mini(t)
 	a := join(t, client, "a", nil)
-	position, err := a.Stamp(t.Context(), Invalidation{Kind: ByAll})
+	position, history, err := a.tell(t.Context(), []Invalidation{{Kind: ByAll}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := a.confirm(ctx, position); err == nil {
+	if r, err := a.confirm(ctx, position, history); err == nil {
 		t.Errorf("%+v without an error", r)
 	}
+}
+
+// TestLostIsToldAgain: Redis loses everything after it took an invalidation and before others have heard of it.
+func TestLostIsToldAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, m *miniredis.Miniredis, dial func() *goredis.Client) {
+		a, b := join(t, dial(), "a", nil), join(t, dial(), "b", nil)
+		a.refreshes(t)
+		b.refreshes(t)
+		birth := b.stamps.Position()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			time.Sleep(100 * time.Millisecond)
+			m.FlushAll()
+			time.Sleep(100 * time.Millisecond)
+			b.refreshes(t) // the new history, which knows nothing
+		}()
+		r, err := a.Invalidate(t.Context(), Invalidation{Kind: ByURL, Namespace: "shop", Value: urlOf("/x"), Mode: Hard})
+		<-done
+		if err == nil && r.Confirmed == r.Replicas && b.judges("/x", birth) != Refused {
+			t.Errorf("%+v, but b has not heard of it", r)
+		}
+		b.refreshes(t)
+		if got := b.judges("/x", birth); got != Refused {
+			t.Errorf("verdict %d: the invalidation was lost", got)
+		}
+	})
 }
 
 func TestReplicas(t *testing.T) {

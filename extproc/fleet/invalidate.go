@@ -28,6 +28,12 @@ func (f *Fleet) Stamp(ctx context.Context, list ...Invalidation) (uint64, error)
 	if len(list) == 0 {
 		return 0, nil
 	}
+	position, _, err := f.tell(ctx, list)
+	return position, err
+}
+
+// tell is Stamp, and returns in which history of Redis the stamps are.
+func (f *Fleet) tell(ctx context.Context, list []Invalidation) (position uint64, in string, err error) {
 	list = f.stamps.spellOut(list)
 	history, applied := f.knows()
 	args := []any{applied, history, everything(), f.opts.MaxStamps, streamLength, pageSize, f.follower.others()}
@@ -38,11 +44,11 @@ func (f *Fleet) Stamp(ctx context.Context, list ...Invalidation) (uint64, error)
 	r, err := f.store.Run(ctx, f.stamp, f.stampKeys(), args...)
 	if err != nil {
 		f.queue(list)
-		return 0, errors.Join(ErrQueued, err)
+		return 0, "", errors.Join(ErrQueued, err)
 	}
-	position := r.Uint(1)
-	if r.Text(0) == history && f.apply(logEntries(r.List(2))) {
-		return position, nil
+	in, position = r.Text(0), r.Uint(1)
+	if in == history && f.apply(logEntries(r.List(2))) {
+		return position, in, nil
 	}
 	// We are behind: what is ours holds at once, the follower brings the rest.
 	stamps := make([]Stamp, len(list))
@@ -52,7 +58,7 @@ func (f *Fleet) Stamp(ctx context.Context, list ...Invalidation) (uint64, error)
 		stamps[i] = Stamp{Kind: n.kind, Namespace: n.namespace, Value: n.value, Mode: list[i].Mode, Position: at}
 	}
 	f.stamps.Apply(stamps, 0, f.opts.Now())
-	return position, nil
+	return position, in, nil
 }
 
 func logEntries(list []string) []logEntry {
@@ -101,30 +107,47 @@ func (f *Fleet) Announce(ctx context.Context, list ...Invalidation) (Receipt, er
 	return f.invalidate(ctx, announceLimit, list)
 }
 
-func (f *Fleet) invalidate(ctx context.Context, limit time.Duration, list []Invalidation) (Receipt, error) {
-	began := f.opts.Now()
-	position, err := f.Stamp(ctx, list...)
-	if err != nil {
-		return Receipt{Queued: true, Replicas: 1, Confirmed: 1, Took: f.opts.Now().Sub(began)}, err
+func (f *Fleet) invalidate(ctx context.Context, limit time.Duration, list []Invalidation) (r Receipt, err error) {
+	if len(list) == 0 {
+		return Receipt{Replicas: 1, Confirmed: 1}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	receipt, err := f.confirm(ctx, position)
-	receipt.Took = f.opts.Now().Sub(began)
-	return receipt, err
+	began := f.opts.Now()
+	defer func() { r.Took = f.opts.Now().Sub(began) }()
+	var waiting context.Context
+	for {
+		position, history, err := f.tell(ctx, list)
+		if err != nil {
+			return Receipt{Queued: true, Replicas: 1, Confirmed: 1}, err
+		}
+		if waiting == nil {
+			var cancel context.CancelFunc
+			waiting, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+		r, err = f.confirm(waiting, position, history)
+		if !errors.Is(err, errForgotten) || waiting.Err() != nil {
+			return r, err
+		}
+	}
 }
 
-// confirm waits until the replicas have applied position, or ctx ends. The error is
-// of a list of replicas that could not be had, or is not complete.
-func (f *Fleet) confirm(ctx context.Context, position uint64) (Receipt, error) {
+// errForgotten says that Redis lost a stamp before all had applied it.
+var errForgotten = errors.New("redis lost the invalidation before all replicas had applied it")
+
+// confirm waits until the replicas have applied a position of a history, or ctx
+// ends. The error is of a list of replicas that could not be had, is not complete, or
+// is of another history, which knows nothing of the stamp.
+func (f *Fleet) confirm(ctx context.Context, position uint64, history string) (Receipt, error) {
 	receipt, unknown := Receipt{Position: position, Replicas: 1, Confirmed: 1}, errIncomplete
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		list, history, err := f.members(ctx)
+		all, err := f.members(ctx)
 		switch {
+		case err == nil && all.history != history:
+			return receipt, errForgotten
 		case err == nil:
 			var waiting bool
-			receipt, waiting = f.tally(position, list)
-			if unknown = nil; history < complete {
+			receipt, waiting = f.tally(position, all.replicas)
+			if unknown = nil; all.age < complete {
 				unknown = errIncomplete
 			} else if !waiting {
 				return receipt, nil

@@ -157,7 +157,8 @@ func (m *model) acquire(t *rapid.T) {
 		if m.useless(r, &c, got.Token) {
 			t.Fatalf("%s is to wait for %d, which an invalidation that it knows has made useless", r.opts.Replica, got.Token)
 		}
-	case Unavailable: // the answer may have been lost: another may hold it now
+	case Unavailable:
+		m.holder[path] = 0 // the answer may have been lost: it may have been granted, over one of no use any more
 		if r.link.state.Load() == linkUp && r.InTouch() {
 			t.Fatalf("claim: %v", got.Err)
 		}

@@ -28,8 +28,8 @@ func (f *Fleet) Alive(r *Replica) bool { return r.SilentFor <= f.opts.Silence }
 // Replicas lists the fleet by name, with those that fell silent in the last ten
 // minutes without saying goodbye.
 func (f *Fleet) Replicas(ctx context.Context) ([]Replica, error) {
-	list, _, err := f.members(ctx)
-	return list, err
+	m, err := f.members(ctx)
+	return m.replicas, err
 }
 
 // complete is how old a history must be for its list of replicas to have all who are
@@ -40,15 +40,21 @@ const complete = followBlock + DefaultClaim
 // errIncomplete says that Redis lost its list of replicas a moment ago.
 var errIncomplete = errors.New("the replicas have not all been heard of since Redis lost its list of them")
 
-// members lists the fleet by name, and says how old the history is.
-func (f *Fleet) members(ctx context.Context) ([]Replica, time.Duration, error) {
+// members is the list of replicas in Redis, and the history it belongs to.
+type members struct {
+	replicas []Replica // by name
+	history  string
+	age      time.Duration // of the history
+}
+
+func (f *Fleet) members(ctx context.Context) (members, error) {
 	r, err := f.store.Run(ctx, f.replicas, f.stampKeys())
 	if err != nil {
-		return nil, 0, err
+		return members{}, err
 	}
 	list := parseReplicas(r.List(0))
 	slices.SortFunc(list, func(a, b Replica) int { return cmp.Compare(a.Name, b.Name) })
-	return list, time.Duration(r.Uint(1)) * time.Microsecond, nil
+	return members{list, r.Text(1), time.Duration(r.Uint(2)) * time.Microsecond}, nil
 }
 
 // maxOthers bounds the replicas that one remembers.

@@ -1,6 +1,6 @@
 -- replicas lists who beats, and what they have applied: replica, applied, us since
--- the last beat, whether it knows the present history (1 or 0), ...; and since how
--- many us there is that history.
+-- the last beat, whether it knows the present history (1 or 0), ...; that history, and
+-- for how many us there was it: 0 if there is none.
 local now = clock()
 local history = redis.call('HGET', KEYS[1], 'history') or ''
 local all, list = redis.call('HGETALL', KEYS[4]), {}
@@ -13,5 +13,5 @@ for i = 1, #all, 2 do
     list[#list + 1] = known == history and '1' or '0'
   end
 end
-local began = tonumber(redis.call('HGET', KEYS[1], 'began') or '0')
-return { int(now), list, int(math.max(now - began, 0)) }
+local began = tonumber(redis.call('HGET', KEYS[1], 'began') or int(now))
+return { int(now), list, history, int(math.max(now - began, 0)) }
