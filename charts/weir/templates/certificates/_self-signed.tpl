@@ -28,6 +28,8 @@
 metadata:
   labels:
     {{- include "weir.labels" (list . "certificates") | nindent 4 }}
+    # A proxy of a mesh would outlive the Job.
+    sidecar.istio.io/inject: "false"
 spec:
   {{- with include "weir.scheduling" (list . "certificates" (omit $v "topologySpreadConstraints" "affinity")) | trim }}
   {{- . | nindent 2 }}
