@@ -120,7 +120,7 @@ func (t *translation) place(r *route) *placed {
 func comparePlaces(a, b place) int {
 	switch {
 	case a.listener != nil && b.listener != nil:
-		return cmp.Or(cmp.Compare(a.listener.gateway.rank, b.listener.gateway.rank), a.key.compare(b.key),
+		return cmp.Or(cmp.Compare(a.listener.gateway.rank, b.listener.gateway.rank),
 			cmp.Compare(a.listener.index, b.listener.index))
 	case a.listener != nil:
 		return -1

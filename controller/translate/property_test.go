@@ -38,6 +38,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		shuffle(r.Rand, in.Namespaces)
 		shuffle(r.Rand, in.Services)
 		shuffle(r.Rand, in.Controllers)
+		shuffle(r.Rand, in.VirtualServices)
+		shuffle(r.Rand, in.ClassicGateways)
 		shuffle(r.Rand, in.Guards)
 		shuffle(r.Rand, in.Addresses)
 		if diff := gocmp.Diff(want, encode(t, translate.Translate(in))); diff != "" {
@@ -48,7 +50,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func objectsOf(in *translate.Input) []any {
 	return []any{in.CachePolicies, in.GatewayClasses, in.Gateways, in.HTTPRoutes, in.Namespaces, in.Services,
-		in.Controllers, in.Guards, in.Addresses}
+		in.Controllers, in.VirtualServices, in.ClassicGateways, in.Guards, in.Addresses}
 }
 
 func shuffle[T any](r *rand.Rand, list []T) {

@@ -60,6 +60,14 @@ func (r random) input(plain bool) *translate.Input {
 	if plain {
 		return in
 	}
+	for i := range 3 {
+		in.VirtualServices = append(in.VirtualServices, r.virtualService(fmt.Sprintf("route-%d", i)))
+	}
+	in.ClassicGateways = []*translate.ClassicGateway{
+		{Namespace: "shop", Name: "a", Servers: []translate.ClassicServer{{Port: 80, Hosts: []string{"*/*.example.com", "*"}}}},
+		{Namespace: "infra", Name: "a", Created: r.created().Time,
+			Servers: []translate.ClassicServer{{Port: 443, TLS: true, Hosts: []string{"./*"}}, {Port: 80, Hosts: []string{"shop/*"}}}},
+	}
 	for range r.IntN(4) {
 		in.Guards = append(in.Guards, r.guard())
 		in.Addresses = append(in.Addresses, translate.Address{
@@ -144,11 +152,29 @@ func (r random) route(in *translate.Input, ns, name string, plain bool) *gateway
 	return o
 }
 
+func (r random) virtualService(name string) *translate.VirtualService {
+	o := &translate.VirtualService{Namespace: pick(r, "infra", "shop"), Name: name, Created: r.created().Time,
+		Hosts:    pick(r, []string{"web"}, []string{"a.example.com", "web.shop.svc.cluster.local"}, []string{"*"}),
+		Gateways: pick(r, nil, []string{"a"}, []string{"mesh", "infra/a"}, []string{"gone", "shop/a"}, []string{"shop/a", "infra/a"})}
+	for range r.IntN(4) {
+		o.Routes = append(o.Routes, translate.VirtualRoute{Name: pick(r, "", "one", "rule-1"), Weighted: r.chance(3),
+			Problem: pick(r, "", "", "It cannot be told."),
+			Matches: pick(r, nil, []translate.VirtualMatch{{Name: "m", Others: pick(r, "", "x")}})})
+	}
+	return o
+}
+
 func (r random) policy(ns string, i int, plain bool) *v1alpha1.CachePolicy {
 	p := newPolicy(ns, i)
 	p.CreationTimestamp = r.created()
 	for range 1 + r.IntN(3) {
 		kind, name := pick(r, "Gateway", "HTTPRoute", "HTTPRoute"), pick(r, "a", "b")
+		if !plain && r.chance(4) {
+			ref := target("VirtualService", fmt.Sprintf("route-%d", r.IntN(3)), pick(r, "", "one"))
+			ref.Group = "networking.istio.io"
+			p.Spec.TargetRefs = append(p.Spec.TargetRefs, ref)
+			continue
+		}
 		section := pick(r, "", "", "http", "https", "gone")
 		if kind == "HTTPRoute" {
 			name, section = fmt.Sprintf("route-%d", r.IntN(5)), pick(r, "", "", "one", "rule-1", "gone")

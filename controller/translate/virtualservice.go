@@ -128,8 +128,8 @@ func fromVirtualRoute(o *VirtualService, index int) rule {
 	switch {
 	case u.problem != "":
 	case s.Name == "":
-		u.problem = "A route of a VirtualService without a name has none in Envoy either, so nothing can be attached to it; " +
-			"give it one."
+		u.problem = "A route of a VirtualService without a name has none in Envoy either, so nothing can be attached to " +
+			"it; give it one."
 	case slices.ContainsFunc(o.Routes[:index], func(other VirtualRoute) bool { return other.Name == s.Name }),
 		slices.ContainsFunc(o.Routes[index+1:], func(other VirtualRoute) bool { return other.Name == s.Name }):
 		u.problem = "Several routes of the VirtualService have the name " + quoted(s.Name) + "; give them names of their own."
