@@ -16,17 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weirproxy/weir/e2e/harness"
+	"github.com/weirproxy/weir/e2e/kube"
 )
 
 // release is an installation of the chart.
 type release struct {
 	t               *testing.T
+	on              *kube.Server
 	name, namespace string
 }
 
 func (r *release) helm(args ...string) string {
 	r.t.Helper()
-	out, err := server.Helm(r.t.Context(), append(args, "--namespace", r.namespace)...)
+	out, err := r.on.Helm(r.t.Context(), append(args, "--namespace", r.namespace)...)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func (r *release) helm(args ...string) string {
 // the Job's ServiceAccount, upgrades, and uninstalls: nothing is left.
 func TestChartLifecycle(t *testing.T) {
 	t.Parallel()
-	r := &release{t: t, namespace: server.Namespace(t)}
+	r := &release{t: t, on: server, namespace: server.Namespace(t)}
 	r.name = r.namespace + "-weir" // labels find what belongs to it
 	values := []string{"--set", "controller.attach={envoy-gateway},extproc.replicaCount=2,extproc.callers=Certificate"}
 	r.helm(append([]string{"install", r.name, weirChart, "--dry-run=server"}, values...)...)
@@ -78,7 +80,7 @@ func TestChartLifecycle(t *testing.T) {
 func TestChartReleasesStandApart(t *testing.T) {
 	t.Parallel()
 	for range 2 {
-		r := &release{t: t, namespace: server.Namespace(t), name: "weir"}
+		r := &release{t: t, on: server, namespace: server.Namespace(t), name: "weir"}
 		r.helm("install", r.name, weirChart)
 	}
 }
@@ -87,7 +89,7 @@ func TestChartReleasesStandApart(t *testing.T) {
 func (r *release) runJob() string {
 	r.t.Helper()
 	jobs := &batchv1.JobList{}
-	if err := server.Client.List(r.t.Context(), jobs, client.InNamespace(r.namespace)); err != nil || len(jobs.Items) != 1 {
+	if err := r.on.Client.List(r.t.Context(), jobs, client.InNamespace(r.namespace)); err != nil || len(jobs.Items) != 1 {
 		r.t.Fatalf("%d Jobs, %v", len(jobs.Items), err)
 	}
 	pod := jobs.Items[0].Spec.Template.Spec
@@ -97,7 +99,7 @@ func (r *release) runJob() string {
 		r.t.Fatalf("weir-controller %s: %v\n%s", strings.Join(pod.Containers[0].Args, " "), err, out)
 	}
 	for _, verb := range []string{"list", "create", "delete"} {
-		out, _ := server.Kubectl(r.t.Context(), "", "auth", "can-i", verb, "secrets", "-n", r.namespace,
+		out, _ := r.on.Kubectl(r.t.Context(), "", "auth", "can-i", verb, "secrets", "-n", r.namespace,
 			"--as", "system:serviceaccount:"+r.namespace+":"+pod.ServiceAccountName)
 		if strings.TrimSpace(out) != "no" {
 			r.t.Errorf("the Job may %s Secrets: %s", verb, out)
@@ -109,7 +111,7 @@ func (r *release) runJob() string {
 // kubeconfigOf returns the path of a kubeconfig with the rights of a ServiceAccount.
 func (r *release) kubeconfigOf(account string) string {
 	r.t.Helper()
-	config, err := clientcmd.LoadFromFile(server.Kubeconfig)
+	config, err := clientcmd.LoadFromFile(r.on.Kubeconfig)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func (r *release) kubeconfigOf(account string) string {
 func (r *release) secrets() map[string]map[string][]byte {
 	r.t.Helper()
 	list := &corev1.SecretList{}
-	err := server.Client.List(r.t.Context(), list, client.InNamespace(r.namespace),
+	err := r.on.Client.List(r.t.Context(), list, client.InNamespace(r.namespace),
 		client.MatchingLabels{"app.kubernetes.io/instance": r.name})
 	if err != nil {
 		r.t.Fatal(err)
@@ -143,14 +145,14 @@ func (r *release) secrets() map[string]map[string][]byte {
 // objects returns the names of all objects in the cluster that are the release's, or Helm's records of it.
 func (r *release) objects() []string {
 	r.t.Helper()
-	kinds, err := server.Kubectl(r.t.Context(), "", "api-resources", "--verbs=list,delete", "-o", "name")
+	kinds, err := r.on.Kubectl(r.t.Context(), "", "api-resources", "--verbs=list,delete", "-o", "name")
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	all := strings.Join(strings.Fields(kinds), ",")
 	var names []string
 	for _, selector := range []string{"app.kubernetes.io/instance=" + r.name, "owner=helm,name=" + r.name} {
-		out, err := server.Kubectl(r.t.Context(), "", "get", all, "-A", "-l", selector, "-o", "json")
+		out, err := r.on.Kubectl(r.t.Context(), "", "get", all, "-A", "-l", selector, "-o", "json")
 		if err != nil {
 			r.t.Fatal(err)
 		}
