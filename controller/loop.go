@@ -40,7 +40,7 @@ type loop struct {
 
 	poked   chan struct{} // something changed
 	current atomic.Pointer[translation]
-	told    chan struct{} // current changed; the writer listens
+	told    chan struct{} // there may be something to write; the writer listens
 }
 
 // NeedLeaderElection implements [manager.LeaderElectionRunnable].
@@ -99,12 +99,8 @@ func (l *loop) watch(ctx context.Context) error {
 			return fmt.Errorf("watch %T: %w", kind, err)
 		}
 		handler := toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { l.poke() },
-			UpdateFunc: func(before, after any) {
-				if changed(before, after) {
-					l.poke()
-				}
-			},
+			AddFunc:    func(any) { l.poke() },
+			UpdateFunc: l.updated,
 			DeleteFunc: func(any) { l.poke() },
 		}
 		if _, err := informer.AddEventHandler(handler); err != nil {
@@ -117,11 +113,21 @@ func (l *loop) watch(ctx context.Context) error {
 	return nil
 }
 
-// changed reports whether an update is one, and not the informer's resync.
-func changed(before, after any) bool {
+// updated does what an update asks for.
+func (l *loop) updated(before, after any) {
 	b, okBefore := before.(client.Object)
 	a, okAfter := after.(client.Object)
-	return !okBefore || !okAfter || b.GetResourceVersion() != a.GetResourceVersion()
+	if !okBefore || !okAfter {
+		l.poke()
+		return
+	}
+	switch effectOf(b, a) {
+	case effectTranslate:
+		l.poke()
+	case effectWrite:
+		signal(l.told)
+	case effectNone:
+	}
 }
 
 // translate reads, translates and serves, once.

@@ -201,8 +201,8 @@ func (w *writer) rejections(resources, replicas []string) map[string]string {
 // instructions say what a user has to configure who attaches the filter.
 func (w *writer) instructions(policy string) string {
 	return fmt.Sprintf("The controller attaches nothing (--attach=none). Have Envoy's ext_proc filter call "+
-		"%s.%s.svc:%d with the initial metadata x-weir-policy: %s on the routes, or with the attribute xds.route_name; see docs/how-to. "+
-		"This becomes True with the first request.", w.service.Name, w.service.Namespace, w.port, policy)
+		"%s.%s.svc:%d with the initial metadata x-weir-policy: %s on the routes, or with the attribute xds.route_name; "+
+		"see docs/how-to. This becomes True with the first request.", w.service.Name, w.service.Namespace, w.port, policy)
 }
 
 // trafficOf returns what is to be written of a policy's traffic; nil: nothing now.

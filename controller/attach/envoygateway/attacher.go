@@ -92,10 +92,15 @@ func (*Attacher) Attach(ctx context.Context, c client.Client, w attach.Wanted) (
 		p.withdraw(w.DataPlane)
 	}
 	errs := p.write(ctx, c, w, ours)
+	status := map[objectKey]*judged{}
 	for i, key := range p.carriers {
-		if key != (objectKey{}) && p.verdicts[i].State == "" {
-			p.verdicts[i] = verdictOf(&w.Attachments[i], key, ours[key])
+		if key == (objectKey{}) || p.verdicts[i].State != "" {
+			continue
 		}
+		if status[key] == nil {
+			status[key] = readStatus(key, ours[key])
+		}
+		p.verdicts[i] = status[key].verdict(&w.Attachments[i])
 	}
 	return p.verdicts, errs
 }

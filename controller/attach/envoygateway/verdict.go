@@ -13,37 +13,48 @@ import (
 	"github.com/weirproxy/weir/controller/translate"
 )
 
-// verdictOf reads from our object's status what Envoy Gateway says of it at the
-// attachment's Gateway. Its entries are by Gateway, or by listener where the route or
-// our target names one. there is nil while the cache does not have the object.
-func verdictOf(a *translate.Attachment, key objectKey, there *unstructured.Unstructured) attach.Verdict {
-	waiting := attach.Verdict{State: attach.Pending, Message: fmt.Sprintf(
-		"Envoy Gateway has not accepted EnvoyExtensionPolicy %s/%s yet.", key.namespace, key.name)}
+// judged is what Envoy Gateway says of one of our objects.
+type judged struct {
+	key        objectKey
+	ancestors  []gatewayv1.PolicyAncestorStatus // its own
+	generation int64                            // of the object; 0: the cache does not have it
+}
+
+// readStatus decodes the status of our object; there is nil while the cache does not
+// have it.
+func readStatus(key objectKey, there *unstructured.Unstructured) *judged {
+	j := &judged{key: key}
 	if there == nil {
-		return waiting
+		return j
 	}
 	content, _, err := unstructured.NestedMap(there.Object, "status")
-	if err != nil {
-		return waiting
-	}
 	var status gatewayv1.PolicyStatus
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-		return waiting
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status) != nil {
+		return j // the API server holds it to its schema
 	}
-	accepted, aggregated := false, false
+	j.generation = there.GetGeneration()
 	for i := range status.Ancestors {
-		entry := &status.Ancestors[i]
-		if entry.ControllerName != controllerName {
-			continue
+		if status.Ancestors[i].ControllerName == controllerName {
+			j.ancestors = append(j.ancestors, status.Ancestors[i])
 		}
+	}
+	return j
+}
+
+// verdict says what has become of an attachment. Envoy Gateway's entries are by Gateway,
+// or by listener where the route or our target names one.
+func (j *judged) verdict(a *translate.Attachment) attach.Verdict {
+	accepted, aggregated := false, false
+	for i := range j.ancestors {
+		entry := &j.ancestors[i]
 		aggregated = aggregated || meta.IsStatusConditionTrue(entry.Conditions, "Aggregated")
 		condition := meta.FindStatusCondition(entry.Conditions, string(gatewayv1.PolicyConditionAccepted))
-		if !isAt(entry.AncestorRef, a) || condition == nil || condition.ObservedGeneration != there.GetGeneration() {
+		if !isAt(&entry.AncestorRef, a) || condition == nil || condition.ObservedGeneration != j.generation {
 			continue
 		}
 		if condition.Status != metav1.ConditionTrue {
 			return attach.Verdict{State: attach.Blocked, Message: fmt.Sprintf(
-				"Envoy Gateway does not accept EnvoyExtensionPolicy %s/%s: %s", key.namespace, key.name, condition.Message)}
+				"Envoy Gateway does not accept EnvoyExtensionPolicy %s/%s: %s", j.key.namespace, j.key.name, condition.Message)}
 		}
 		accepted = true
 	}
@@ -51,11 +62,12 @@ func verdictOf(a *translate.Attachment, key objectKey, there *unstructured.Unstr
 	if accepted || aggregated {
 		return attach.Verdict{State: attach.Attached}
 	}
-	return waiting
+	return attach.Verdict{State: attach.Pending, Message: fmt.Sprintf(
+		"Envoy Gateway has not accepted EnvoyExtensionPolicy %s/%s yet.", j.key.namespace, j.key.name)}
 }
 
 // isAt reports whether an entry speaks of the attachment's Gateway.
-func isAt(ref gatewayv1.ParentReference, a *translate.Attachment) bool {
+func isAt(ref *gatewayv1.ParentReference, a *translate.Attachment) bool {
 	namespace, section := ref.Namespace, ref.SectionName
 	sameNamespace := namespace == nil || a.Parent.Namespace == nil || *namespace == *a.Parent.Namespace
 	return ref.Name == a.Parent.Name && sameNamespace && (section == nil || string(*section) == a.Listener)

@@ -35,13 +35,13 @@ func TestVerdict(t *testing.T) {
 			o := parse(t, "metadata: {namespace: shop, name: weir-routes}\nstatus: {ancestors: ["+words.Replace(tt.ancestors)+"]}\n")[0]
 			o.SetGeneration(2)
 			a := attachment(onRoute)
-			if got := verdictOf(&a, objectKey{"shop", nameRoutes}, o); got.State != tt.want {
+			if got := readStatus(objectKey{"shop", nameRoutes}, o).verdict(&a); got.State != tt.want {
 				t.Errorf("%+v, want %s", got, tt.want)
 			}
 		})
 	}
 	a := attachment(onRoute)
-	if got := verdictOf(&a, objectKey{"shop", nameRoutes}, nil); got.State != attach.Pending {
+	if got := readStatus(objectKey{"shop", nameRoutes}, nil).verdict(&a); got.State != attach.Pending {
 		t.Errorf("without the object: %+v", got)
 	}
 }

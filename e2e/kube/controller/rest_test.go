@@ -70,7 +70,7 @@ func (p *process) count(text string) int { return strings.Count(p.output(), text
 func lookAgain(t *testing.T, p *process, namespace string) {
 	t.Helper()
 	before := p.count(`"Status looked at"`)
-	out, err := server.Kubectl(t.Context(), "", "annotate", "namespace", namespace, "--overwrite", "look=again-"+rand())
+	out, err := server.Kubectl(t.Context(), "", "label", "namespace", namespace, "--overwrite", "look=again-"+rand())
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
