@@ -30,6 +30,7 @@ func (t *translation) conclude() {
 		}
 	}
 	slices.SortFunc(t.out.Entrances, func(a, b feed.Entrance) int { return cmp.Compare(a.Resource(), b.Resource()) })
+	t.out.Attached = slices.Concat(t.attached...)
 	t.affectGateways()
 }
 

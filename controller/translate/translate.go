@@ -34,6 +34,7 @@ type translation struct {
 
 	entrances map[*listener]*feed.Entrance
 	caching   map[*gateway]bool // Gateways on which a policy is in force
+	attached  [][]Attachment    // by route
 	out       Output
 }
 
@@ -211,6 +212,13 @@ func roughSize(r *feed.Route) int {
 func (t *translation) attach(r *placed, decisions []decision) {
 	affected := Affected{Kind: r.target.Kind, Namespace: r.target.Namespace, Name: r.target.Name,
 		Generation: r.generation}
+	live := 0
+	for i := range decisions {
+		if decisions[i].winner != nil {
+			live += len(decisions[i].units)
+		}
+	}
+	attached := make([]Attachment, 0, live)
 	for i := range decisions {
 		d := &decisions[i]
 		if d.winner == nil {
@@ -222,7 +230,7 @@ func (t *translation) attach(r *placed, decisions []decision) {
 			if !u.live() {
 				continue
 			}
-			t.out.Attached = append(t.out.Attached, r.attachment(d, u))
+			attached = append(attached, r.attachment(d, u))
 			if g := u.place.gateway(); g != nil {
 				t.caching[g] = true
 			}
@@ -233,6 +241,7 @@ func (t *translation) attach(r *placed, decisions []decision) {
 			}
 		}
 	}
+	t.attached = append(t.attached, attached)
 	if len(affected.Policies) > 0 {
 		slices.Sort(affected.Policies)
 		affected.Policies = slices.Compact(affected.Policies)
