@@ -31,6 +31,7 @@ func parts() []part {
 	return []part{
 		{"hits", (*bench).goalRows},
 		{"stampedes", (*bench).stampedeRows},
+		{"caches", (*bench).compareRows},
 		{"held", (*bench).heldRows},
 		{"lookups", (*bench).lookupRows},
 		{"feed", (*bench).feedRows},

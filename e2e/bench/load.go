@@ -17,6 +17,9 @@ type load struct {
 	http2    bool
 	method   string   // GET if empty
 	fields   []string // "name: value"
+	// sent, if set, counts what was sent: each path below url is asked for once, in all runs together. It wants one
+	// client, since each takes all paths.
+	sent *int
 }
 
 // statusLine is h2load's count of statuses.
@@ -35,7 +38,8 @@ func (l load) run(tb harness.TB) {
 	for _, f := range l.fields {
 		args = append(args, "-H", f)
 	}
-	out, err := exec.CommandContext(tb.Context(), "h2load", append(args, l.url)...).CombinedOutput()
+	args = append(args, l.targets(tb)...)
+	out, err := exec.CommandContext(tb.Context(), "h2load", args...).CombinedOutput()
 	if err != nil {
 		tb.Fatalf("h2load (run .ci/tools bench): %v\n%s", err, out)
 	}
@@ -48,4 +52,14 @@ func (l load) run(tb harness.TB) {
 	if good+notModified != l.requests {
 		tb.Fatalf("h2load: %s", fmt.Sprintf("of %d requests to %s: %s", l.requests, l.url, m[0]))
 	}
+}
+
+// targets are the arguments that say what is asked for.
+func (l load) targets(tb harness.TB) []string {
+	tb.Helper()
+	if l.sent == nil {
+		return []string{l.url}
+	}
+	*l.sent += l.requests
+	return []string{"-i", uris(tb, l.url, l.requests, *l.sent)}
 }

@@ -46,10 +46,10 @@ func measure(tb harness.TB, rounds int, subjects ...subject) measurement {
 
 func (s subject) once(tb harness.TB) cost {
 	tb.Helper()
-	envoy, server := cpuTime(tb, s.envoy), cpuTime(tb, s.server)
+	envoy, server := cpuTimes(tb, s.envoy), cpuTimes(tb, s.server)
 	s.load.run(tb)
 	n := time.Duration(s.load.requests)
-	return cost{(cpuTime(tb, s.envoy) - envoy) / n, (cpuTime(tb, s.server) - server) / n}
+	return cost{since(envoy, cpuTimes(tb, s.envoy)) / n, since(server, cpuTimes(tb, s.server)) / n}
 }
 
 // median returns the median cost of a subject.

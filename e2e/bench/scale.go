@@ -5,6 +5,8 @@ type Scale struct {
 	Rounds   int // of what is compared
 	Requests int // of 1 KiB in a round; larger answers get fewer
 	Clients  int // of a load
+	// CacheRounds are those of the comparison with other caches.
+	CacheRounds int
 	// Crowds are the numbers of clients of the stampedes; Groups how many small ones the delays are taken from.
 	Crowds []int
 	Groups int
@@ -19,7 +21,7 @@ type Scale struct {
 // Full is the scale of make bench.
 func Full() Scale {
 	return Scale{
-		Rounds: 41, Requests: 800, Clients: 16, Crowds: []int{250, 5000}, Groups: 100, Changes: 200,
+		Rounds: 41, Requests: 800, Clients: 16, CacheRounds: 7, Crowds: []int{250, 5000}, Groups: 100, Changes: 200,
 		Small: 1_000_000, Large: 10_000,
 	}
 }
@@ -27,7 +29,7 @@ func Full() Scale {
 // Quick keeps a run below a minute; what it leaves out has no row.
 func Quick() Scale {
 	return Scale{
-		Rounds: 15, Requests: 400, Clients: 16, Crowds: []int{250, 5000}, Groups: 25, Changes: 40,
+		Rounds: 15, Requests: 400, Clients: 16, CacheRounds: 1, Crowds: []int{250, 5000}, Groups: 25, Changes: 40,
 		Small: 100_000, Large: 200,
 	}
 }

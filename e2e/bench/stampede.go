@@ -28,14 +28,15 @@ spec:
 // (all three in turn), and those of other caches.
 type crowdStage struct {
 	*Stage
-	origin *harness.Origin
-	keys   atomic.Int64
+	origin  *harness.Origin
+	servers map[string]Server
+	keys    atomic.Int64
 }
 
 // startCrowds starts one weir alone, and three over one Redis.
 func (b *bench) startCrowds(tb harness.TB) *crowdStage {
 	tb.Helper()
-	c := &crowdStage{origin: harness.StartOrigin(tb)}
+	c := &crowdStage{origin: harness.StartOrigin(tb), servers: map[string]Server{}}
 	secret := filepath.Join(tb.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("5a", 32)+"\n"), 0o600); err != nil {
 		tb.Fatalf("write a key: %v", err)
@@ -48,8 +49,11 @@ func (b *bench) startCrowds(tb harness.TB) *crowdStage {
 		}
 	}
 	_, one := startWeir(tb, options())
+	c.servers["one"] = one
+	c.servers[laneNginx], c.servers[laneVarnish] = startNginx(tb, c.origin.Address()), startVarnish(tb, c.origin.Address())
 	clusters := []Cluster{
 		{Name: "origin", Addresses: []string{c.origin.Address()}}, one.cluster("one"), {Name: "fleet", HTTP2: true},
+		c.servers[laneNginx].http1Cluster(laneNginx), c.servers[laneVarnish].http1Cluster(laneVarnish),
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		_, s := startWeir(tb, options("--redis-url="+redis.URL(), "--secret-file="+secret, "--replica-name="+name))
@@ -59,6 +63,7 @@ func (b *bench) startCrowds(tb harness.TB) *crowdStage {
 	lanes := []Lane{
 		{Name: "one", Filter: "one", Upstream: "origin"}, {Name: "fleet", Filter: "fleet", Upstream: "origin"},
 		{Name: "a", Filter: "a", Upstream: "origin"}, {Name: "b", Filter: "b", Upstream: "origin"},
+		{Name: laneNginx, Upstream: laneNginx}, {Name: laneVarnish, Upstream: laneVarnish},
 	}
 	c.Stage = startStage(tb, 1, lanes, clusters)
 	return c
@@ -66,7 +71,8 @@ func (b *bench) startCrowds(tb harness.TB) *crowdStage {
 
 // stampede is what a crowd of clients met who asked for one cold key at the same time.
 type stampede struct {
-	origin int // requests that reached it
+	origin int           // requests that reached it
+	server time.Duration // CPU of the cache for each client
 	// first and last are how long after the leader's first byte each follower's first and last byte came, ascending.
 	first, last []time.Duration
 }
@@ -76,8 +82,11 @@ func (c *crowdStage) crowd(tb harness.TB, lane string, n int, cost time.Duration
 	tb.Helper()
 	path := fmt.Sprintf("/crowd/%d", c.keys.Add(1))
 	c.origin.Handle(path, harness.Always(harness.Reply{Delay: cost, Header: cacheable(), Size: 1 << 10}))
+	before := cpuTimes(tb, c.servers[lane].PIDs)
 	results := harness.Burst(tb, n, harness.Same(harness.Get(c.url(lane, path), "Host", "bench.example")))
-	return asStampede(tb, results, c.origin.Count(path))
+	s := asStampede(tb, results, c.origin.Count(path))
+	s.server = since(before, cpuTimes(tb, c.servers[lane].PIDs)) / time.Duration(n)
+	return s
 }
 
 func cacheable() http.Header {
@@ -107,16 +116,29 @@ func (b *bench) stampedeRows(tb harness.TB) {
 	tb.Helper()
 	c := b.startCrowds(tb)
 	b.delayRows(tb, c)
+	perClient := map[int]time.Duration{}
 	for _, n := range b.scale.Crowds {
 		cost := max(500*time.Millisecond, time.Duration(n)*400*time.Microsecond) // until the last has come
-		for _, of := range []struct{ lane, suffix string }{{"one", "x1"}, {"fleet", "x3"}} {
+		for _, of := range []struct{ lane, suffix string }{
+			{"one", "x1"}, {"fleet", "x3"}, {laneNginx, laneNginx}, {laneVarnish, laneVarnish},
+		} {
 			s := c.crowd(tb, of.lane, n, cost)
 			b.add(judged(Row{
 				Name: fmt.Sprintf("origin_requests_%d_%s", n, of.suffix), Unit: "requests", Value: float64(s.origin),
+				What: "origin requests, cold key, all caches behind the same Envoy",
 			}))
 			b.crowdRows(fmt.Sprintf("crowd_%d_%s", n, of.suffix), s)
+			if of.lane == "one" {
+				perClient[n] = s.server
+			}
 		}
 	}
+	few, many := b.scale.Crowds[0], b.scale.Crowds[len(b.scale.Crowds)-1]
+	b.add(judged(Row{
+		Name: "follower_cpu_growth", Unit: "µs", Value: micros(perClient[many]), Baseline: micros(perClient[few]),
+		Ratio: float64(perClient[many]) / float64(perClient[few]),
+		What:  fmt.Sprintf("CPU of weir for each of %d clients that wait for one fetch ÷ for each of %d", many, few),
+	}))
 }
 
 // crowdRows says when the followers of a crowd had their answers.
