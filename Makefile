@@ -89,6 +89,13 @@ e2e-cluster: ## Run the tests on a real Kubernetes cluster, as root (RUN=TestNam
 	@.ci/tools cluster
 	go test -count=1 -timeout 30m -v $(if $(RUN),-run '$(RUN)') ./e2e/cluster
 
+.PHONY: e2e-istio
+e2e-istio: ## Run the tests on a real cluster with Istio, as root; make test does not
+	@.ci/tools
+	@.ci/tools cluster
+	@.ci/tools istio-cluster
+	go test -count=1 -timeout 30m -v ./e2e/cluster/istio
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@.ci/fuzz

@@ -15,6 +15,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/weirproxy/weir/controller/attach/istio"
 	"github.com/weirproxy/weir/controller/feed"
 )
 
@@ -89,6 +90,8 @@ func bareManager(cfg *Config, api *rest.Config) (manager.Manager, error) {
 			// Of EndpointSlices, which change with every pod, only the data plane's.
 			ByObject: map[client.Object]cache.ByObject{
 				&discoveryv1.EndpointSlice{}: {Namespaces: map[string]cache.Config{service.Namespace: {}}},
+				// Of Deployments those of Istio's Gateways.
+				ofKind(istio.KindDeployment): {Label: istio.Deployments()},
 			},
 		},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},

@@ -11,3 +11,9 @@ func IstioCharts(tb TB) string {
 	tb.Helper()
 	return tool(tb, "istiod", "ISTIO_VERSION", "charts")
 }
+
+// IstioProxyFile returns the path of a file of Istio's proxy and of istioctl, as tools.env pins them.
+func IstioProxyFile(tb TB, file string) string {
+	tb.Helper()
+	return tool(tb, "istio-proxy", "ISTIO_VERSION", file)
+}

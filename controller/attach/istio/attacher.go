@@ -59,7 +59,7 @@ func (*Attacher) Controllers() []translate.Controller {
 
 // Kinds implements attach.Attacher.
 func (*Attacher) Kinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{kindEnvoyFilter, kindClassicGateway, kindVirtualService, kindAuthorizationPolicy}
+	return []schema.GroupVersionKind{kindEnvoyFilter, kindClassicGateway, kindVirtualService, kindAuthorizationPolicy, KindDeployment}
 }
 
 // Learn implements attach.Attacher.
@@ -136,9 +136,9 @@ func selectors(ctx context.Context, c client.Reader) (map[types.NamespacedName]m
 	out := map[types.NamespacedName]map[string]string{}
 	for i := range list.Items {
 		g := &list.Items[i]
-		labels, _, err := unstructured.NestedStringMap(g.Object, "spec", "selector")
+		selector, _, err := unstructured.NestedStringMap(g.Object, "spec", "selector")
 		if err == nil {
-			out[client.ObjectKeyFromObject(g)] = labels
+			out[client.ObjectKeyFromObject(g)] = selector
 		}
 	}
 	return out, nil

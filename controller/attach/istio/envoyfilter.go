@@ -33,8 +33,8 @@ const labelComponent = "app.kubernetes.io/component"
 // component is its value.
 const component = "istio-attachment"
 
-// labels are those of every EnvoyFilter written here, by which it is found again.
-func labels() map[string]string {
+// ownLabels are those of every EnvoyFilter written here, by which it is found again.
+func ownLabels() map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/managed-by": attach.ManagedBy,
 		"app.kubernetes.io/part-of":    "weir",
@@ -171,7 +171,7 @@ func (o *Options) object(p *proxies, name string, patches []any) *unstructured.U
 	u.SetKind("EnvoyFilter")
 	u.SetNamespace(p.namespace)
 	u.SetName(name)
-	u.SetLabels(labels())
+	u.SetLabels(ownLabels())
 	if o.Release != nil {
 		u.SetOwnerReferences([]metav1.OwnerReference{*o.Release})
 	}
@@ -186,6 +186,7 @@ func (o *Options) filterPatch(p *proxies) object {
 		"applyTo": "HTTP_FILTER",
 		"match": object{
 			"context": p.context,
+			"proxy":   object{"proxyVersion": notTooOld},
 			"listener": object{"filterChain": object{"filter": object{
 				"name":      "envoy.filters.network.http_connection_manager",
 				"subFilter": object{"name": "envoy.filters.http.router"},
@@ -193,7 +194,7 @@ func (o *Options) filterPatch(p *proxies) object {
 		},
 		"patch": object{
 			"operation": "INSERT_BEFORE",
-			"value":     filter(p.filter, cluster(o.serviceHost(o.DataPlane.Service), o.DataPlane.Port)),
+			"value":     filter(p.filter, o.serviceHost(o.DataPlane.Service), o.DataPlane.Port),
 		},
 	}
 }
@@ -204,6 +205,7 @@ func routePatch(p *proxies, r route, f *inForce) object {
 		"applyTo": "HTTP_ROUTE",
 		"match": object{
 			"context": p.context,
+			"proxy":   object{"proxyVersion": notTooOld},
 			"routeConfiguration": object{"vhost": object{
 				"name":  r.virtualHost(),
 				"route": object{"name": r.name},

@@ -35,14 +35,15 @@ const (
 type object = map[string]any
 
 // filter is the HTTP filter, off until a route turns it on.
-func filter(name, cluster string) object {
+func filter(name, host string, port int32) object {
 	return object{
 		"name":     name,
 		"disabled": true,
 		"typed_config": object{
 			typeKey: typeExtProc,
 			"grpc_service": object{
-				"envoy_grpc": object{"cluster_name": cluster},
+				// The authority would be the cluster's name, which a sidecar before the data plane takes for no host.
+				"envoy_grpc": object{"cluster_name": cluster(host, port), "authority": host},
 				// A stream whose replica died before it answered goes to another one.
 				"retry_policy": object{
 					"retry_on":                          "connect-failure,refused-stream,reset,unavailable",

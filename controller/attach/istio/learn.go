@@ -28,6 +28,8 @@ type observed struct {
 	// authorization are the AuthorizationPolicies, virtual the VirtualServices and classic the Gateways of
 	// networking.istio.io.
 	authorization, virtual, classic []unstructured.Unstructured
+	// deployments are those of proxies that istiod made.
+	deployments []unstructured.Unstructured
 }
 
 // learn says what is refused, and how it is reached.
@@ -37,6 +39,7 @@ func learn(in *observed, c Config) attach.Learned {
 	for i := range in.classes {
 		controllers[gatewayv1.ObjectName(in.classes[i].Name)] = string(in.classes[i].Spec.ControllerName)
 	}
+	images := proxyImages(in.deployments)
 	ours := map[types.NamespacedName]*gatewayv1.Gateway{}
 	for i := range in.gateways {
 		g := &in.gateways[i]
@@ -45,7 +48,7 @@ func learn(in *observed, c Config) attach.Learned {
 		case GatewayController:
 			ours[name] = g
 			guard, address := learnGateway(g, in.authorization, c)
-			out.Guards = append(out.Guards, guard...)
+			out.Guards = append(append(out.Guards, guard...), tooOld(g, images)...)
 			out.Addresses = append(out.Addresses, address)
 		}
 	}
@@ -78,6 +81,7 @@ func compareTargets(a, b translate.Target) int {
 const (
 	reasonUnsupported = "UnsupportedParent"
 	reasonAmbiguous   = "AmbiguousRouteName"
+	reasonTooOld      = "ProxyTooOld"
 )
 
 // learnGateway says what is so at a Gateway, and where its listeners are reached: by the Service that istiod makes.
@@ -162,17 +166,20 @@ func observe(ctx context.Context, cached client.Reader) (*observed, error) {
 		policies   unstructured.UnstructuredList
 		virtual    unstructured.UnstructuredList
 		classic    unstructured.UnstructuredList
+		deployed   unstructured.UnstructuredList
 	)
 	policies.SetGroupVersionKind(kindAuthorizationPolicy)
 	virtual.SetGroupVersionKind(kindVirtualService)
 	classic.SetGroupVersionKind(kindClassicGateway)
+	deployed.SetGroupVersionKind(KindDeployment)
 	for _, list := range []client.ObjectList{&classes, &gateways, &routes, &services, &namespaces, &policies, &virtual,
-		&classic} {
+		&classic, &deployed} {
 		// They are only read.
 		if err := cached.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list %s: %w", strings.TrimPrefix(fmt.Sprintf("%T", list), "*"), err)
 		}
 	}
 	return &observed{classes: classes.Items, gateways: gateways.Items, routes: routes.Items, services: services.Items,
-		namespaces: namespaces.Items, authorization: policies.Items, virtual: virtual.Items, classic: classic.Items}, nil
+		namespaces: namespaces.Items, authorization: policies.Items, virtual: virtual.Items, classic: classic.Items,
+		deployments: deployed.Items}, nil
 }

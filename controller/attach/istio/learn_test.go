@@ -61,6 +61,8 @@ func read(t *testing.T, file []byte) *observed {
 			in.services = append(in.services, decode[corev1.Service](t, document))
 		case "Namespace":
 			in.namespaces = append(in.namespaces, decode[corev1.Namespace](t, document))
+		case "Deployment":
+			in.deployments = append(in.deployments, u)
 		case "AuthorizationPolicy":
 			in.authorization = append(in.authorization, u)
 		default:
