@@ -32,6 +32,7 @@ func parts() []part {
 		{"hits", (*bench).goalRows},
 		{"stampedes", (*bench).stampedeRows},
 		{"caches", (*bench).compareRows},
+		{"limits", (*bench).limitRows},
 		{"held", (*bench).heldRows},
 		{"lookups", (*bench).lookupRows},
 		{"feed", (*bench).feedRows},

@@ -13,7 +13,7 @@ import (
 // each row is there, and what is counted.
 func TestEverythingIsMeasured(t *testing.T) {
 	report := bench.Run(t, bench.Scale{
-		Rounds: 1, Requests: 40, Clients: 4, CacheRounds: 1, Crowds: []int{20}, Groups: 1, Changes: 2, Small: 100, Large: 2,
+		Rounds: 1, Requests: 40, Clients: 4, CacheRounds: 1, Crowds: []int{20}, Groups: 1, Changes: 2, Scanned: 3, Stalled: 2, Small: 100, Large: 2,
 	}, "", time.Now())
 	names := map[string]bench.Row{}
 	for _, r := range report.Rows {
