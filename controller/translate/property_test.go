@@ -18,7 +18,7 @@ import (
 )
 
 // inputs is how many random inputs a property is tried on.
-const inputs = 400
+const inputs = 200
 
 // TestOrderDoesNotMatter translates the same objects in another order.
 func TestOrderDoesNotMatter(t *testing.T) {
