@@ -16,7 +16,8 @@ type chain struct {
 	policy *Policy  // the last good one; nil: none
 	err    error    // why it is not what the policies say now
 	stale  bool     // a policy changed since
-	uses   int      // rules in force
+	// tenants are the namespaces of the routes under it, with how many rules each has.
+	tenants map[string]int
 }
 
 // chainKey tells chains apart.

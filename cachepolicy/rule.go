@@ -15,29 +15,21 @@ const maxFilterTimeout = time.Hour
 
 // rule is a rule of a route as a Set has it. It is immutable once in a Set.
 type rule struct {
-	binding Binding // its policy is nil where none is in force
+	base Binding // without policy and entrances, which are other resources
+	slot int32   // where its binding is found
 	// route is namespace/name and kind of the route; created and place order rules
 	// that are alike in all else.
 	route   string
 	created int64
 	place   int
 
-	policies   []string
-	entrances  []string // names of resources
-	exact      []string // route names
-	prefixes   []string // of route names, each up to a slash
-	hosts      []string // keys of hosts
-	matches    []matcher
-	chain      *chain // nil: no policy in force
-	registered bool   // its query rules are counted
-}
-
-// bound returns the rule's binding; nil where no policy is in force.
-func (r *rule) bound() *Binding {
-	if r.binding.Policy == nil {
-		return nil
-	}
-	return &r.binding
+	policies  []string
+	entrances []string // names of resources
+	exact     []string // route names
+	prefixes  []string // of route names, each up to a slash
+	hosts     []string // keys of hosts
+	matches   []matcher
+	chain     *chain // nil: no policy
 }
 
 // compareRules is the order of rules that match equally well: the older route, then
@@ -71,13 +63,13 @@ func compileRule(route *feed.Route, place int) (*rule, error) {
 	r := &rule{
 		route: route.Namespace + "/" + route.Name + "/" + route.Kind, created: in.Created, place: place,
 		policies: in.Policies, entrances: in.Entrances,
-		binding: Binding{
+		base: Binding{
 			Scope: in.Scope, Route: in.Scope, Namespace: route.Namespace, Fed: true,
 			MessageTimeout:    time.Duration(in.MessageTimeoutMillis) * time.Millisecond,
 			MaxMessageTimeout: time.Duration(in.MaxMessageTimeoutMillis) * time.Millisecond,
 		},
 	}
-	for _, d := range []time.Duration{r.binding.MessageTimeout, r.binding.MaxMessageTimeout} {
+	for _, d := range []time.Duration{r.base.MessageTimeout, r.base.MaxMessageTimeout} {
 		if d < 0 || d > maxFilterTimeout {
 			return nil, fmt.Errorf("messageTimeoutMillis: %s is not between 0s and %s", d, maxFilterTimeout)
 		}

@@ -13,17 +13,23 @@ import (
 // concurrent use; a look-up takes the same time however many routes there are. It
 // is made of policies from files by NewSet, or of a controller's feed by a Table.
 type Set struct {
-	bindings  []Binding        // of NewSet
-	byName    index[*Binding]  // namespace/name of the policy
-	byRoute   index[*Binding]  // xds.route_name; the binding is nil where no policy is in force
-	byPrefix  index[*Binding]  // likewise, of names up to a slash
-	depths    uint64           // bit n: there is a prefix with n slashes
-	byScope   index[*Binding]  // x-weir-scope
-	hosts     hosts            // rules by what they match
-	fed       bool             // made of a feed
-	queries   []NamespaceQuery // see Queries
-	size      int              // policies
-	entrances []*Entrance
+	bindings []Binding       // of NewSet
+	byName   index[*Binding] // namespace/name of the policy
+	byRoute  index[*Binding] // xds.route_name, of NewSet
+
+	// Of a feed: the rules of routes, which are found by the names that Envoy has for
+	// them, by such names up to a slash, by scope (x-weir-scope) and by what they match;
+	// and where their bindings are.
+	fed             bool
+	names, prefixes index[*rule]
+	depths          uint64 // bit n: there is a prefix with n slashes
+	byScope         index[*rule]
+	hosts           hosts
+	inForce         slots
+	entrances       []*Entrance
+
+	queries []NamespaceQuery // see Queries
+	size    int              // policies
 }
 
 // NamespaceQuery is rules of queries that a policy has by which answers are stored in
@@ -61,7 +67,7 @@ func NewSet(bindings ...Binding) (*Set, error) {
 	for i := range s.bindings {
 		b := &s.bindings[i]
 		name := b.Policy.String()
-		queries.add(b)
+		queries.add(b.Tenant(), b.Policy)
 		other, ok := byName.get(name)
 		switch {
 		case !ok:
@@ -109,19 +115,19 @@ func (s *Set) ByRoute(routeName string) (*Binding, bool) {
 	}
 	b, ok := s.route(routeName)
 	if !ok {
-		b, ok = s.byScope.get(routeName)
+		b, _ = s.scope(routeName)
 	}
-	return b, ok && b != nil
+	return b, b != nil
 }
 
 // route looks a name up as it is, and then cut at each slash where a prefix may end,
 // the longest first. Under Envoy Gateway that is one cut: after rule/<n>/.
 func (s *Set) route(name string) (*Binding, bool) {
-	if b, ok := s.byRoute.get(name); ok {
-		return b, true
+	if !s.fed {
+		return s.byRoute.get(name)
 	}
-	if s.depths == 0 {
-		return nil, false
+	if r, ok := s.names.get(name); ok {
+		return s.inForce.at(r.slot), true
 	}
 	var ends [maxPrefixDepth + 1]int
 	n := 0
@@ -133,12 +139,21 @@ func (s *Set) route(name string) (*Binding, bool) {
 	}
 	for depths := s.depths & (1<<(n+1) - 1); depths != 0; {
 		deepest := bits.Len64(depths) - 1
-		if b, ok := s.byPrefix.get(name[:ends[deepest]]); ok {
-			return b, true
+		if r, ok := s.prefixes.get(name[:ends[deepest]]); ok {
+			return s.inForce.at(r.slot), true
 		}
 		depths &^= 1 << deepest
 	}
 	return nil, false
+}
+
+// scope returns the binding of the rule with a scope, nil where no policy is in force.
+func (s *Set) scope(scope string) (*Binding, bool) {
+	r, ok := s.byScope.get(scope)
+	if !ok {
+		return nil, false
+	}
+	return s.inForce.at(r.slot), true
 }
 
 // maxPrefixDepth is how many slashes a prefix of route names has at most.
@@ -161,9 +176,12 @@ func (s *Set) Find(nsName, routeName string) (*Binding, bool) {
 	return named, found
 }
 
-// gatewayRoute begins the names that Envoy Gateway gives the routes of HTTPRoutes:
-// such a name says which rule it is, known here or not.
-const gatewayRoute = "httproute/"
+// The names that Envoy Gateway gives to routes begin with one of these: such a name
+// says which rule it is, known here or not.
+const (
+	httpRoutes = "httproute/"
+	grpcRoutes = "grpcroute/"
+)
 
 // Identify returns the binding of a request by what Envoy was configured to say of
 // it: the scope and policy in the stream's metadata (x-weir-scope, x-weir-policy),
@@ -174,7 +192,7 @@ func (s *Set) Identify(policy, scope, route string) (b *Binding, decided bool) {
 	case s == nil:
 		return nil, true
 	case scope != "" && (s.fed || s.byScope.size > 0): // a set from files knows no scopes, and goes by the policy
-		b, _ = s.byScope.get(scope)
+		b, _ = s.scope(scope)
 		return b, true
 	case policy != "":
 		b, _ = s.Find(policy, route)
@@ -183,7 +201,8 @@ func (s *Set) Identify(policy, scope, route string) (b *Binding, decided bool) {
 		return nil, s.hosts.byHost.size == 0
 	}
 	b, known := s.route(route)
-	return b, known || s.hosts.byHost.size == 0 || strings.HasPrefix(route, gatewayRoute)
+	return b, known || s.hosts.byHost.size == 0 || strings.HasPrefix(route, httpRoutes) ||
+		strings.HasPrefix(route, grpcRoutes)
 }
 
 // Match returns the binding of a request of which nothing is said but the request
@@ -191,7 +210,7 @@ func (s *Set) Identify(policy, scope, route string) (b *Binding, decided bool) {
 // API; nil: none, or the rule that matches best has no policy.
 func (s *Set) Match(in *MatchInput) *Binding {
 	if r := s.hosts.find(in); r != nil {
-		return r.bound()
+		return s.inForce.at(r.slot)
 	}
 	return nil
 }
@@ -208,7 +227,13 @@ func (s *Set) Bindings() iter.Seq[*Binding] {
 				return
 			}
 		}
-		s.byScope.all(func(_ string, b *Binding) bool { return b == nil || yield(b) })
+		for _, page := range s.inForce.pages {
+			for _, b := range page {
+				if b != nil && !yield(b) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -256,7 +281,7 @@ func (s *Set) Len() int {
 	return s.size
 }
 
-// queryCount counts the bindings by the query rules of their policies.
+// queryCount counts by what query rules answers may be stored.
 type queryCount map[queryID]*countedQuery
 
 type queryID struct{ namespace, rules string }
@@ -266,21 +291,22 @@ type countedQuery struct {
 	n     int
 }
 
-// add counts a binding, and reports whether its rules are new.
-func (q queryCount) add(b *Binding) bool {
-	id := queryID{b.Tenant(), b.Policy.Key.Query.String()}
+// add counts a policy by which answers may be stored in a namespace, and reports
+// whether its rules are new there.
+func (q queryCount) add(namespace string, p *Policy) bool {
+	id := queryID{namespace, p.Key.Query.String()}
 	c, ok := q[id]
 	if !ok {
-		c = &countedQuery{rules: &b.Policy.Key.Query}
+		c = &countedQuery{rules: &p.Key.Query}
 		q[id] = c
 	}
 	c.n++
 	return !ok
 }
 
-// remove takes a binding off, and reports whether it was the last with its rules.
-func (q queryCount) remove(b *Binding) bool {
-	id := queryID{b.Tenant(), b.Policy.Key.Query.String()}
+// remove takes it off, and reports whether it was the last with its rules.
+func (q queryCount) remove(namespace string, p *Policy) bool {
+	id := queryID{namespace, p.Key.Query.String()}
 	c, ok := q[id]
 	if !ok {
 		return false

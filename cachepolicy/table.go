@@ -31,6 +31,7 @@ type Table struct {
 
 	scopes, names, prefixes claims
 	depths                  [maxPrefixDepth + 1]int // prefixes by their slashes
+	inForce                 slotsEdit
 	queries                 queryCount
 	set                     *Set
 }
@@ -44,8 +45,9 @@ type policyState struct {
 // routeState is a route.
 type routeState struct {
 	name     string
-	template []*rule // as the last good resource has it, without policies and entrances
-	rules    []*rule // in force
+	template []*rule // of the last good resource
+	rules    []*rule // in force: the template, once it is
+	fresh    bool    // the template is not in force yet
 	refused  error   // why the resource that came last is not the template
 }
 
@@ -68,6 +70,7 @@ func (t *Table) Apply(changes []Change) (*Set, map[string]error) {
 		Table: t, verdicts: make(map[string]error, len(changes)), dirty: map[*routeState]struct{}{},
 		byName: t.set.byName.edit(), hosts: t.set.hosts.edit(),
 	}
+	a.inForce.edit()
 	for i := range changes {
 		a.applyPolicyOrEntrance(&changes[i])
 	}
@@ -131,7 +134,7 @@ func (a *application) putPolicy(resource string, p *feed.Policy) error {
 	if alone, err := Compile(p.Namespace, p.Name, &p.Spec); err == nil {
 		state.alone = &Binding{Policy: alone, Scope: p.Namespace + "/policy/" + p.Name, Fed: true}
 		a.byName.set(name, state.alone)
-		a.requeued = a.queries.add(state.alone) || a.requeued
+		a.requeued = a.queries.add(p.Namespace, alone) || a.requeued
 	}
 	a.policies[name] = state
 	a.touch(resource)
@@ -141,7 +144,7 @@ func (a *application) putPolicy(resource string, p *feed.Policy) error {
 func (a *application) removePolicy(name string) {
 	if old, ok := a.policies[name]; ok && old.alone != nil {
 		a.byName.remove(name)
-		a.requeued = a.queries.remove(old.alone) || a.requeued
+		a.requeued = a.queries.remove(old.alone.Policy.Namespace, old.alone.Policy) || a.requeued
 	}
 	delete(a.policies, name)
 	for c := range a.chainsOf[name] {
@@ -197,7 +200,7 @@ func (a *application) applyRoute(c *Change) {
 	state.refused = err
 	if err == nil {
 		a.use(state, false)
-		state.template = template
+		state.template, state.fresh = template, true
 		a.use(state, true)
 	}
 	a.dirty[state] = struct{}{}
@@ -233,48 +236,83 @@ func (a *application) useOne(resource string, state *routeState, on bool) {
 // rebuild puts a route's rules in force with the policies and entrances there are
 // now.
 func (a *application) rebuild(state *routeState) {
-	rules := make([]*rule, len(state.template))
-	var faults []error
-	for i, template := range state.template {
-		r := *template
-		if len(r.policies) > 0 {
-			r.chain = a.chain(r.policies)
-			r.binding.Policy = r.chain.policy
-			if err := r.chain.err; err != nil && len(faults) == 0 {
-				faults = append(faults, fmt.Errorf("rules[%d]: %w", i, err))
-			}
+	if state.fresh {
+		a.retire(state)
+		state.rules, state.fresh = state.template, false
+		for _, r := range state.rules {
+			a.enforce(r)
 		}
-		for _, name := range r.entrances {
-			if e, ok := a.entrances[feed.EntranceResource(name)]; ok {
-				r.binding.Entrances = append(r.binding.Entrances, e)
-			}
+	}
+	var fault error
+	for i, r := range state.rules {
+		if err := a.bind(r); err != nil && fault == nil {
+			fault = fmt.Errorf("rules[%d]: %w", i, err)
 		}
-		rules[i] = &r
 	}
-	a.verdicts[state.name] = errors.Join(append(faults, state.refused)...)
-	a.retire(state)
-	for _, r := range rules {
-		a.enforce(r)
-	}
-	state.rules = rules
+	a.verdicts[state.name] = errors.Join(fault, state.refused)
 }
 
-// chain returns the chain of policies, compiled.
+// bind puts in force what the policies and entrances of a rule are now. The error
+// says that its policies cannot be.
+func (a *application) bind(r *rule) error {
+	old := a.inForce.at(r.slot)
+	if r.chain == nil {
+		return nil
+	}
+	a.compile(r.chain)
+	if r.chain.policy == nil {
+		if old != nil {
+			a.inForce.put(r.slot, nil)
+		}
+		return r.chain.err
+	}
+	b := r.base
+	b.Policy = r.chain.policy
+	for _, name := range r.entrances {
+		if e, ok := a.entrances[feed.EntranceResource(name)]; ok {
+			b.Entrances = append(b.Entrances, e)
+		}
+	}
+	if old == nil || old.Policy != b.Policy || !slices.Equal(old.Entrances, b.Entrances) {
+		a.inForce.put(r.slot, &b)
+	}
+	return r.chain.err
+}
+
+// chain returns the chain of policies, one for all rules under these.
 func (a *application) chain(names []string) *chain {
 	key := chainKey(names)
 	c, ok := a.chains[key]
-	if !ok {
-		c = &chain{names: slices.Clone(names), stale: true}
-		a.chains[key] = c
-		for _, name := range names {
-			if a.chainsOf[name] == nil {
-				a.chainsOf[name] = map[*chain]struct{}{}
-			}
-			a.chainsOf[name][c] = struct{}{}
-		}
+	if ok {
+		return c
 	}
-	if c.stale {
-		c.compile(a.policies)
+	c = &chain{names: slices.Clone(names), stale: true, tenants: map[string]int{}}
+	a.chains[key] = c
+	for _, name := range names {
+		if a.chainsOf[name] == nil {
+			a.chainsOf[name] = map[*chain]struct{}{}
+		}
+		a.chainsOf[name][c] = struct{}{}
 	}
 	return c
+}
+
+// compile compiles a chain, if a policy changed since.
+func (a *application) compile(c *chain) {
+	if !c.stale {
+		return
+	}
+	before := c.policy
+	c.compile(a.policies)
+	if c.policy == before {
+		return
+	}
+	for tenant := range c.tenants {
+		if before != nil {
+			a.requeued = a.queries.remove(tenant, before) || a.requeued
+		}
+		if c.policy != nil {
+			a.requeued = a.queries.add(tenant, c.policy) || a.requeued
+		}
+	}
 }

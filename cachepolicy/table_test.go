@@ -80,6 +80,7 @@ func TestIdentify(t *testing.T) {
 		{"rule without a policy", "", "", "httproute/shop/catalog/rule/1/match/0/*", "", true},
 		{"another rule", "", "", "httproute/shop/catalog/rule/10/match/0/*", "", true},
 		{"another route of the gateway", "", "", "httproute/shop/cart/rule/0/match/0/*", "", true},
+		{"a GRPCRoute", "", "", "grpcroute/shop/catalog/rule/0/match/0/*", "", true},
 		{"another name", "", "", "default", "", false},
 		{"nothing said", "", "", "", "", false},
 		{"policy alone", "shop/catalog", "", "", "shop/policy/catalog", true},

@@ -8,7 +8,8 @@ import (
 
 // enforce makes a rule findable.
 func (a *application) enforce(r *rule) {
-	a.scopes.add(r.binding.Scope, r)
+	r.slot = a.inForce.take()
+	a.scopes.add(r.base.Scope, r)
 	for _, name := range r.exact {
 		a.names.add(name, r)
 	}
@@ -17,18 +18,21 @@ func (a *application) enforce(r *rule) {
 		a.depths[strings.Count(prefix, "/")]++
 	}
 	a.hosts.add(r)
-	if r.chain != nil {
-		r.chain.uses++
+	if len(r.policies) == 0 {
+		return
 	}
-	if b := r.bound(); b != nil {
-		a.requeued = a.queries.add(b) || a.requeued
+	r.chain = a.chain(r.policies)
+	tenant := r.base.Namespace
+	if r.chain.tenants[tenant]++; r.chain.tenants[tenant] == 1 && r.chain.policy != nil {
+		a.requeued = a.queries.add(tenant, r.chain.policy) || a.requeued
 	}
 }
 
 // retire makes the rules of a route not findable any more.
 func (a *application) retire(state *routeState) {
 	for _, r := range state.rules {
-		a.scopes.remove(r.binding.Scope, r)
+		a.inForce.release(r.slot)
+		a.scopes.remove(r.base.Scope, r)
 		for _, name := range r.exact {
 			a.names.remove(name, r)
 		}
@@ -38,20 +42,28 @@ func (a *application) retire(state *routeState) {
 		}
 		a.hosts.remove(r)
 		if r.chain != nil {
-			r.chain.uses--
-			a.left = append(a.left, r.chain)
-		}
-		if b := r.bound(); b != nil {
-			a.requeued = a.queries.remove(b) || a.requeued
+			a.leave(r.chain, r.base.Namespace)
 		}
 	}
 	state.rules = nil
 }
 
+// leave takes a rule off its chain.
+func (a *application) leave(c *chain, tenant string) {
+	if c.tenants[tenant]--; c.tenants[tenant] > 0 {
+		return
+	}
+	delete(c.tenants, tenant)
+	a.left = append(a.left, c)
+	if c.policy != nil {
+		a.requeued = a.queries.remove(tenant, c.policy) || a.requeued
+	}
+}
+
 // sweep forgets the chains that no rule is under any more.
 func (a *application) sweep() {
 	for _, c := range a.left {
-		if c.uses > 0 {
+		if len(c.tenants) > 0 {
 			continue
 		}
 		delete(a.chains, chainKey(c.names))
@@ -68,8 +80,8 @@ func (a *application) sweep() {
 func (a *application) finish() *Set {
 	a.sweep()
 	s := &Set{
-		byName: a.byName.done(), byScope: a.scopes.done(), byRoute: a.names.done(), byPrefix: a.prefixes.done(),
-		hosts: a.hosts.done(), queries: a.set.queries, size: len(a.policies), fed: true,
+		byName: a.byName.done(), byScope: a.scopes.done(), names: a.names.done(), prefixes: a.prefixes.done(),
+		hosts: a.hosts.done(), inForce: a.inForce.slots, queries: a.set.queries, size: len(a.policies), fed: true,
 	}
 	for depth, n := range a.depths {
 		if n > 0 {
@@ -91,8 +103,8 @@ func (a *application) finish() *Set {
 // compareRules has it.
 type claims struct {
 	byName map[string][]*rule
-	index  index[*Binding]
-	edit   *indexEdit[*Binding] // nil: nothing changed
+	index  index[*rule]
+	edit   *indexEdit[*rule] // nil: nothing changed
 }
 
 func newClaims() claims { return claims{byName: map[string][]*rule{}} }
@@ -117,10 +129,10 @@ func (c *claims) put(name string, list []*rule) {
 		return
 	}
 	c.byName[name] = list
-	c.edit.set(name, list[0].bound())
+	c.edit.set(name, list[0])
 }
 
-func (c *claims) done() index[*Binding] {
+func (c *claims) done() index[*rule] {
 	if c.edit != nil {
 		c.index, c.edit = c.edit.done(), nil
 	}

@@ -67,6 +67,11 @@ func Encode(o Object) (Resource, error) {
 	if err := checkName(name); err != nil {
 		return Resource{}, err
 	}
+	if p, ok := o.(*Policy); ok {
+		stated := *p
+		stated.Empty = emptyLists(&p.Spec)
+		o = &stated
+	}
 	data, err := json.Marshal(o)
 	if err != nil {
 		return Resource{}, fmt.Errorf("%s: %w", name, err)
@@ -111,6 +116,12 @@ func Decode(name string, data []byte) (Object, error) {
 	}
 	if own := o.Resource(); own != name {
 		return nil, fmt.Errorf("the object in it is %s", own)
+	}
+	if p, ok := o.(*Policy); ok {
+		if err := restoreLists(&p.Spec, p.Empty); err != nil {
+			return nil, err
+		}
+		p.Empty = nil
 	}
 	return o, checkName(name)
 }

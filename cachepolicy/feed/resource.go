@@ -13,6 +13,9 @@ type Policy struct {
 	// Spec is what the user wrote, without targetRefs. The data plane merges and
 	// compiles: a Gateway's policy is sent once, however many routes it covers.
 	Spec v1alpha1.CachePolicySpec `json:"spec"`
+	// Empty are the lists of the spec that are there and empty, which its JSON leaves
+	// out. Encode sets it, Decode takes it into the spec.
+	Empty []string `json:"empty,omitempty"`
 }
 
 // Route is what policies are in force on of one route object: resource

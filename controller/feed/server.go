@@ -34,7 +34,8 @@ type Server struct {
 	xds     delta.Server
 	changed chan struct{}
 
-	setting sync.Mutex // one Set at a time
+	setting sync.Mutex             // one Set at a time
+	given   map[string]feed.Object // the last, by name of resource
 
 	mu          sync.Mutex
 	subscribers subscribers
@@ -53,7 +54,7 @@ func New(o Options) *Server {
 	s := &Server{
 		log: o.Logger, changed: make(chan struct{}, 1),
 		subscribers: subscribers{history: newHistory(), open: map[*subscription]struct{}{}},
-		replicas:    map[string]*replica{}, traffic: map[string]feed.Traffic{}, retired: newRetired(),
+		given:       map[string]feed.Object{}, replicas: map[string]*replica{}, traffic: map[string]feed.Traffic{}, retired: newRetired(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.xds = delta.NewServer(s.ctx, watcher{s}, nil)
@@ -79,7 +80,8 @@ func (s *Server) DeltaAggregatedResources(
 
 // Set makes these the resources, tells subscribers what changed, and returns how
 // many did (removed ones too). An object that cannot be sent (too large) is left
-// out, keeps the version that was sent before, and is in the error by name.
+// out, keeps the version that was sent before, and is in the error by name. What is
+// given is kept to compare the next with: it must not be changed afterwards.
 func (s *Server) Set(policies []feed.Policy, routes []feed.Route, entrances []feed.Entrance) (changed int, err error) {
 	s.setting.Lock()
 	defer s.setting.Unlock()
@@ -94,7 +96,8 @@ func (s *Server) Set(policies []feed.Policy, routes []feed.Route, entrances []fe
 	for i := range routes {
 		n.put(&routes[i])
 	}
-	return s.take(n), errors.Join(n.faults...)
+	changed = s.take(n)
+	return changed, errors.Join(n.faults...)
 }
 
 // next is what Set is told, compared with what is there.
@@ -105,15 +108,24 @@ type next struct {
 	faults  []error
 }
 
-func newNext(s *Server, size int) *next { return &next{server: s, names: make(map[string]struct{}, size)} }
+func newNext(s *Server, size int) *next {
+	return &next{server: s, names: make(map[string]struct{}, size)}
+}
 
 func (n *next) put(o feed.Object) {
+	name := o.Resource()
+	n.names[name] = struct{}{}
+	if old, ok := n.server.given[name]; ok && feed.Equal(old, o) {
+		return
+	}
 	r, err := feed.Encode(o)
-	n.names[o.Resource()] = struct{}{}
-	switch {
-	case err != nil:
+	if err != nil {
+		delete(n.server.given, name)
 		n.faults = append(n.faults, err)
-	case n.server.Version(r.Name) != r.Version:
+		return
+	}
+	n.server.given[name] = o
+	if n.server.Version(name) != r.Version {
 		n.changed = append(n.changed, r)
 	}
 }
@@ -141,6 +153,7 @@ func (s *Server) take(n *next) (changed int) {
 	}
 	for _, name := range gone {
 		h.remove(name)
+		delete(s.given, name)
 		s.isBehind(name)
 		s.forgetTraffic(name)
 	}

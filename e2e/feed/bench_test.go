@@ -58,6 +58,7 @@ func TestBytesInProportion(t *testing.T) {
 		d.settle(t, scale+1)
 		c.eventually(t, "all runs", func() bool { return c.Replicas()[0].Synced && c.Replicas()[0].Behind == 0 })
 		before := s.drain()
+		policies = slices.Clone(policies)
 		policies[3] = policy("tenant-3", "p", 77)
 		if n, _ := c.Set(policies, routes, nil); n != 1 {
 			t.Errorf("%d resources changed, want 1", n)
@@ -84,7 +85,9 @@ func BenchmarkChange(b *testing.B) {
 			policies[at] = policy(fmt.Sprint("tenant-", at), "p", int32((at+i/worldPolicies+1)%100))
 		}},
 		{"route", func(i int, _ []feed.Policy, routes []feed.Route) {
-			routes[i%worldRoutes].Rules[0].MessageTimeoutMillis = int64(1000 + i%1000)
+			r := &routes[i%worldRoutes]
+			r.Rules = slices.Clone(r.Rules) // what the server was given is its own
+			r.Rules[0].MessageTimeoutMillis = int64(1000 + i%1000)
 		}},
 		{"gateway policy", func(i int, policies []feed.Policy, _ []feed.Route) {
 			base := policy("infra", "base", 0)
@@ -112,6 +115,7 @@ func BenchmarkChange(b *testing.B) {
 			var took []time.Duration
 			b.ResetTimer()
 			for i := 0; b.Loop(); i++ {
+				policies, routes = slices.Clone(policies), slices.Clone(routes)
 				change.make(i, policies, routes)
 				start := time.Now()
 				if n, err := c.Set(policies, routes, nil); n != 1 || err != nil {

@@ -37,8 +37,7 @@ func TestChangeReachesTheDataPlane(t *testing.T) {
 	if n, _ := c.Set(policies, routes, nil); n != 0 {
 		t.Errorf("%d changed where nothing did", n)
 	}
-	policies[0] = policy("shop", "p", 2)
-	c.Set(policies, routes, nil)
+	c.Set([]feed.Policy{policy("shop", "p", 2)}, routes, nil)
 	if got := jitterOf(d.next(t), "shop", "r"); got != 2 {
 		t.Errorf("jitter %d, want 2", got)
 	}

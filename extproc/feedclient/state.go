@@ -67,6 +67,8 @@ func (s *state) note(name, version string, err error) {
 	case version == "":
 		delete(s.rejected, name)
 		delete(s.running, name)
+	case s.running[name] == version: // it is still so, after another resource changed
+		return
 	default:
 		delete(s.rejected, name)
 		s.running[name] = version
