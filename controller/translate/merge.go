@@ -15,8 +15,7 @@ const levels = 4
 // chain is the claims that hold on a rule at a place.
 type chain struct {
 	*merged
-	layers  []Layer
-	byRoute bool // one of them targets the route or the rule
+	layers []Layer
 }
 
 // merged is what the policies of a chain come to.
@@ -46,7 +45,7 @@ func (t *translation) chainOf(claims [levels]*claim) *chain {
 	if c := t.chains[ids]; c != nil {
 		return c
 	}
-	c := &chain{byRoute: claims[2] != nil || claims[3] != nil}
+	c := &chain{}
 	var policies []*policy
 	for i, k := range claims {
 		// A policy that is there twice counts where it is more specific.
