@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,12 +32,14 @@ type cached struct {
 	*stage
 	weir     *harness.Weir
 	attacher *attachistio.Attacher
+	release  *metav1.OwnerReference
+	resolves bool // the Service of the data plane is there
 }
 
 // newCached starts one. The data plane has the policy "pages" by a file: what is tested is how requests come to it.
 func newCached(t *testing.T) *cached {
 	t.Helper()
-	c := &cached{stage: newStage(t), attacher: attachistio.New(attachistio.Config{
+	c := &cached{stage: newStage(t), resolves: true, attacher: attachistio.New(attachistio.Config{
 		RootNamespace: istio.RootNamespace, ClusterDomain: "cluster.local"})}
 	c.origin.Handle("/", harness.Always(harness.Reply{Body: []byte("hello\n")}))
 	c.startWeir("")
@@ -105,14 +108,16 @@ func (c *cached) remove(documents string) {
 	mesh.DeleteIn(c.t, c.namespace, documents)
 }
 
+// envoyFilter is what is at a path of an EnvoyFilter in the namespace.
+func (c *cached) envoyFilter(name, path string) string {
+	c.t.Helper()
+	return mesh.Kubectl(c.t, "-n", c.namespace, "get", "envoyfilter", name, "--output=jsonpath="+path)
+}
+
 // envoyFilters are the names of those that there are.
 func (c *cached) envoyFilters() string {
 	c.t.Helper()
-	out, err := mesh.Kube.Kubectl(c.t.Context(), "", "get", "envoyfilters", "-A", "-o", "name")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return strings.TrimSpace(out)
+	return mesh.Kubectl(c.t, "get", "envoyfilters", "-A", "-o", "name")
 }
 
 // reconcile does once what the controller does at each change: learn, translate, attach.
@@ -133,8 +138,9 @@ func (c *cached) reconcile() (*translate.Output, []attach.Verdict) {
 		Namespaces:  list[*corev1.Namespace](c.t, &corev1.NamespaceList{}, ""),
 		Controllers: c.attacher.Controllers(), Guards: learned.Guards, Addresses: learned.Addresses,
 	})
-	verdicts, err := c.attacher.Attach(ctx, kube, attach.Wanted{Attachments: out.Attached, DataPlane: attach.DataPlane{
-		Service: types.NamespacedName{Namespace: c.namespace, Name: "weir-extproc"}, Port: 9002, Resolves: true}})
+	verdicts, err := c.attacher.Attach(ctx, kube, attach.Wanted{Attachments: out.Attached, Release: c.release,
+		DataPlane: attach.DataPlane{Service: types.NamespacedName{Namespace: c.namespace, Name: "weir-extproc"}, Port: 9002,
+			Resolves: c.resolves}})
 	if err != nil {
 		c.t.Fatalf("attach: %v", err)
 	}

@@ -128,6 +128,12 @@ func (i *Istio) DeleteIn(tb harness.TB, namespace, documents string) {
 	i.kubectl(tb, documents, "-n", namespace, "delete", "--ignore-not-found", "-f", "-")
 }
 
+// Kubectl runs kubectl, and returns what it printed, without space around it.
+func (i *Istio) Kubectl(tb harness.TB, args ...string) string {
+	tb.Helper()
+	return i.kubectl(tb, "", args...)
+}
+
 func (i *Istio) kubectl(tb harness.TB, stdin string, args ...string) string {
 	tb.Helper()
 	out, err := i.Kube.Kubectl(tb.Context(), stdin, args...)
