@@ -77,7 +77,9 @@ func checkExpression(t *testing.T, where, expression string) {
 // TestAlerts holds that the API server takes the rules, and that each alert asks for what there is and says what to do.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{Paths: []string{harness.PrometheusOperatorCRDs(t)}})
+	_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{
+		Paths: []string{harness.PrometheusOperatorCRDs(t)}, MaxTime: patience,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestChartGolden(t *testing.T) {
 func TestChartIsAccepted(t *testing.T) {
 	t.Parallel()
 	_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{
-		Paths: []string{harness.CertManagerCRDs(t), harness.PrometheusOperatorCRDs(t)},
+		Paths: []string{harness.CertManagerCRDs(t), harness.PrometheusOperatorCRDs(t)}, MaxTime: patience,
 	})
 	if err != nil {
 		t.Fatal(err)

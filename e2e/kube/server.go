@@ -49,6 +49,7 @@ func Start(tb harness.TB) *Server {
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: startTimeout,
 		ControlPlaneStopTimeout:  startTimeout,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
 	}
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: tied(tb, dir, harness.EtcdBinary(tb)), Out: log, Err: log}
 	env.ControlPlane.APIServer = &envtest.APIServer{
