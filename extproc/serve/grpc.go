@@ -9,7 +9,6 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
@@ -59,7 +58,7 @@ func newGRPCServer(cfg *Config, tls *tlsReloader, codec encoding.CodecV2, log *s
 		o = append(o, grpc.ForceServerCodecV2(codec))
 	}
 	if tls != nil {
-		o = append(o, grpc.Creds(credentials.NewTLS(tls.config())))
+		o = append(o, grpc.Creds(newServerCredentials(tls.config())))
 	}
 	return grpc.NewServer(o...)
 }
