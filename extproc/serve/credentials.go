@@ -12,7 +12,8 @@ import (
 // for one thing: a caller may leave out ALPN (RFC 7301). Envoy's health checks do,
 // unless their tls_options name h2, which Envoy Gateway cannot be told; grpc-go
 // would close the connection, and every replica would count as unhealthy. A caller
-// that names protocols without h2 among them is refused by crypto/tls.
+// that names protocols without h2 among them is refused by crypto/tls (but for
+// http/1.1, which gets no further than the first frame).
 type serverCredentials struct {
 	credentials.TransportCredentials
 	config *tls.Config

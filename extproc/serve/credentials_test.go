@@ -22,7 +22,7 @@ func TestALPNMayBeLeftOut(t *testing.T) {
 		protocols []string
 		pass      bool
 	}{
-		"none": {nil, true}, "h2": {[]string{"h2"}, true}, "other": {[]string{"http/1.1"}, false},
+		"none": {nil, true}, "h2": {[]string{"h2"}, true}, "other": {[]string{"imap"}, false},
 	} {
 		config := ca.client(t, nil)
 		config.ServerName, config.NextProtos = "127.0.0.1", tt.protocols
