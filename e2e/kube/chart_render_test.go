@@ -114,8 +114,12 @@ func TestChartIsAccepted(t *testing.T) {
 				if pod := podOf(t, o); pod != nil {
 					pods++
 					pod.Namespace, pod.GenerateName = namespace.Name, "pod-"
-					if err := server.Client.Create(t.Context(), pod, dryRun); err != nil {
+					if err := server.Client.Create(t.Context(), pod.DeepCopy(), dryRun); err != nil {
 						t.Errorf("pod of %s %s: %v", o.GetKind(), o.GetName(), err)
+					}
+					pod.Spec.SecurityContext.RunAsNonRoot = nil
+					if server.Client.Create(t.Context(), pod, dryRun) == nil {
+						t.Error("the namespace takes pods that run as root: this test shows nothing")
 					}
 				}
 			}

@@ -67,7 +67,8 @@ func TestChartRuns(t *testing.T) {
 		}
 		return meta.IsStatusConditionTrue(is.Status.Ancestors[0].Conditions, v1alpha1.PolicyConditionProgrammed)
 	})
-	if text, err := os.ReadFile(logs); err != nil || strings.Contains(string(text), "forbidden") {
+	text, err := os.ReadFile(logs)
+	if err != nil || !strings.Contains(string(text), "Feed serves") || strings.Contains(string(text), "forbidden") {
 		t.Errorf("the controller lacks a right: %v\n%s", err, text)
 	}
 }
