@@ -45,8 +45,9 @@ type Rejected struct {
 // pending is what one replica of the controller has yet to be told. The names are
 // guarded by state.mu.
 type pending struct {
-	names map[string]struct{}
-	wake  chan struct{} // has a value when there are names
+	names   map[string]struct{}
+	refused map[string]struct{} // that it was told are rejected
+	wake    chan struct{}       // has a value when there are names
 }
 
 func newState() *state {
@@ -90,7 +91,9 @@ func (p *pending) signal() {
 func (s *state) join() *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &pending{names: make(map[string]struct{}, len(s.running)), wake: make(chan struct{}, 1)}
+	p := &pending{
+		names: make(map[string]struct{}, len(s.running)), refused: map[string]struct{}{}, wake: make(chan struct{}, 1),
+	}
 	for name := range s.running {
 		p.names[name] = struct{}{}
 	}
@@ -119,7 +122,13 @@ func (s *state) take(p *pending) (report feed.Report, all bool) {
 		}
 		delete(p.names, name)
 		report.Running[name] = s.running[name]
-		report.Rejected[name] = s.rejected[name] // the zero value: not rejected
+		rejected, is := s.rejected[name]
+		if _, was := p.refused[name]; is || was {
+			report.Rejected[name] = rejected // the zero value: no longer
+		}
+		if delete(p.refused, name); is {
+			p.refused[name] = struct{}{}
+		}
 	}
 	return report, len(p.names) == 0
 }
