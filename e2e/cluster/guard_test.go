@@ -65,6 +65,16 @@ func (i issuer) json(v any) string {
 	return string(text)
 }
 
+// broken returns the token with a bit of its signature changed.
+func broken(token string) string {
+	last := len(token) - 2
+	other := byte('A')
+	if token[last] == other {
+		other = 'B'
+	}
+	return token[:last] + string(other) + token[last+1:]
+}
+
 func fixed(n *big.Int) []byte { return n.FillBytes(make([]byte, 32)) }
 
 func base64url(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -87,17 +97,20 @@ func TestGuardStandsBeforeTheCache(t *testing.T) {
 			}
 			s.apply("jwt.yaml", map[string]any{"JWKS": login.keySet()})
 			s.eventually("the guard stands", func() bool { return s.status(s.get("/page")) == http.StatusUnauthorized })
+			token := login.token()
 			if guardFirst {
+				s.login = "Bearer " + token
 				s.applyPolicy()
+				s.login = ""
 			}
-			good := s.get("/page", "Authorization", "Bearer "+login.token())
+			good := s.get("/page", "Authorization", "Bearer "+token)
 			if status := s.status(good); status != http.StatusOK {
 				t.Errorf("with a good token: status %d, want 200", status)
 			}
 			s.wantCacheStatus(harness.Do(t, good), "weir; hit")
 			for what, request := range map[string]*http.Request{
 				"without a token":             s.get("/page"),
-				"with a bad token":            s.get("/page", "Authorization", "Bearer "+login.token()+"x"),
+				"with a bad token":            s.get("/page", "Authorization", "Bearer "+broken(token)),
 				"with a stranger's signature": s.get("/page", "Authorization", "Bearer "+newIssuer(t).token()),
 			} {
 				if status := s.status(request); status != http.StatusUnauthorized {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,7 +105,9 @@ func scaleDataPlane(t *testing.T, n int) {
 	})
 }
 
-// applyPolicy makes the CachePolicy of testdata/policy.yaml, and waits until it says that it is in force.
+// applyPolicy makes the CachePolicy of testdata/policy.yaml, and waits until it says that it is in force and requests
+// are under it. The first comes a little before the second: Envoy Gateway does not say when its Envoys run what it has
+// accepted, and they call a replica only when its first health check has passed.
 func (s *stage) applyPolicy() {
 	s.t.Helper()
 	s.apply("policy.yaml", nil)
@@ -112,6 +115,18 @@ func (s *stage) applyPolicy() {
 		string(gatewayv1.PolicyConditionAccepted): metav1.ConditionTrue,
 		v1alpha1.PolicyConditionProgrammed:        metav1.ConditionTrue,
 	})
+	s.awaitCache()
+}
+
+// awaitCache waits until weir is asked for requests that the guard, if there is one, lets in.
+func (s *stage) awaitCache() {
+	s.t.Helper()
+	s.servePage("/probe", "public, max-age=60")
+	programmed := time.Now()
+	s.eventually("requests are under the policy", func() bool {
+		return harness.Do(s.t, s.get("/probe")).Header.Get("Cache-Status") != ""
+	})
+	s.t.Logf("requests were under the policy %v after it was programmed", time.Since(programmed))
 }
 
 // conditions returns the conditions of the CachePolicy at its only ancestor, nil as long as there is none.
@@ -153,7 +168,6 @@ func TestPolicyThroughGateway(t *testing.T) {
 	s := startFleet(t)
 	s.servePage("/page", "max-age=60")
 	s.applyPolicy()
-	// Programmed is a promise: the next request is under the policy.
 	s.wantCacheStatus(harness.Do(t, s.get("/page")), "weir; fwd=uri-miss")
 	s.wantCacheStatus(harness.Do(t, s.get("/page")), "weir; hit")
 	if n := s.origin.Count("/page"); n != 1 {

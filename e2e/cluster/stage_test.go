@@ -27,6 +27,7 @@ type stage struct {
 	t          *testing.T
 	namespace  string
 	weirIn     string // the namespace that weir-extproc runs in
+	login      string // value of the field Authorization of requests, "" for none
 	origin     *harness.Origin
 	gatewayURL string
 }
@@ -76,6 +77,9 @@ func (s *stage) fill(name string, values map[string]any) string {
 
 // get makes a request for a path of catalog.test, with further header fields.
 func (s *stage) get(path string, fields ...string) *http.Request {
+	if s.login != "" {
+		fields = append([]string{"Authorization", s.login}, fields...)
+	}
 	return harness.Get(s.gatewayURL+path, append([]string{"Host", "catalog.test"}, fields...)...)
 }
 
