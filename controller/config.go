@@ -3,14 +3,16 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/weirproxy/weir/controller/feed"
 )
 
 // Config is the effective configuration of weir-controller: defaults, then the file of
@@ -129,15 +131,10 @@ func (c *Config) dataPlane() (types.NamespacedName, error) {
 func (c *Config) tls() bool { return c.FeedCertFile != "" }
 
 // check opens what the configuration names, for --validate.
-func (c *Config) check() error {
-	var faults []error
-	for _, file := range []string{c.FeedCertFile, c.FeedKeyFile, c.FeedClientCAFile} {
-		if file == "" {
-			continue
-		}
-		if _, err := os.ReadFile(file); err != nil {
-			faults = append(faults, err)
-		}
+func (c *Config) check(log *slog.Logger) error {
+	if !c.tls() {
+		return nil
 	}
-	return errors.Join(faults...)
+	_, err := feed.TLSFiles{Cert: c.FeedCertFile, Key: c.FeedKeyFile, ClientCA: c.FeedClientCAFile}.Credentials(log)
+	return err
 }

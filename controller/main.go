@@ -47,7 +47,7 @@ func Main(ctx context.Context, version string, args []string, stdout, stderr io.
 		return err
 	}
 	if cmd.validate {
-		if err := cfg.check(); err != nil {
+		if err := cfg.check(log); err != nil {
 			return err
 		}
 		fmt.Fprintln(stdout, "The configuration is valid.")

@@ -9,7 +9,7 @@ import (
 	"github.com/weirproxy/weir/controller/translate"
 )
 
-// metrics count what the controller does; docs/design/0011-controller.md lists them.
+// metrics count what the controller does; docs/reference/controller-metrics.md lists them.
 type metrics struct {
 	translateSeconds prometheus.Histogram
 	translateErrors  prometheus.Counter

@@ -76,7 +76,7 @@ kind: SecurityPolicy
 metadata: {namespace: shop, name: cors}
 spec: {targetRefs: [{kind: HTTPRoute, name: catalog}, {kind: GRPCRoute, name: g}], cors: {}}
 `, []translate.Guard{{Target: onRoute, Class: kindSecurityPolicy}}},
-		{"two on one target: both count", `
+		{"several on one target: all count", `
 kind: SecurityPolicy
 metadata: {namespace: shop, name: a}
 spec: {targetRefs: [{kind: HTTPRoute, name: catalog}], authorization: {}}
@@ -84,6 +84,10 @@ spec: {targetRefs: [{kind: HTTPRoute, name: catalog}], authorization: {}}
 kind: SecurityPolicy
 metadata: {namespace: shop, name: b}
 spec: {targetRefs: [{kind: HTTPRoute, name: catalog}], apiKeyAuth: {}}
+---
+kind: SecurityPolicy
+metadata: {namespace: shop, name: c}
+spec: {targetRefs: [{kind: HTTPRoute, name: catalog}], cors: {}}
 `, []translate.Guard{{Target: onRoute, Class: kindSecurityPolicy, RefuseReason: "Invalid", NoDetachedFetch: true}}},
 		{"selected by labels", `
 apiVersion: gateway.networking.k8s.io/v1

@@ -77,6 +77,9 @@ func newProcess(t *testing.T, args ...string) *process {
 	}()
 	t.Cleanup(func() {
 		p.stop()
+		if p.says("is forbidden") {
+			t.Error("config/rbac lacks a right")
+		}
 		if t.Failed() {
 			t.Logf("--- output of weir-controller %v:\n%s", p.cmd.ProcessState, p.output())
 		}
