@@ -138,7 +138,7 @@ func hostKey(host string) (string, error) {
 		return anyHost, nil
 	case name == "" || len(name) > maxHost || strings.ContainsAny(suffix, "*:/ ") ||
 		wildcard && !strings.HasPrefix(suffix, "."):
-		return "", fmt.Errorf("host %s: want a name, or one that begins with *.", quote(host))
+		return "", fmt.Errorf("host %s: want a name, which may begin with an asterisk and a dot", quote(host))
 	}
 	return suffix, nil
 }

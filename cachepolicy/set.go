@@ -115,7 +115,7 @@ func (s *Set) ByRoute(routeName string) (*Binding, bool) {
 	}
 	b, ok := s.route(routeName)
 	if !ok {
-		b, _ = s.scope(routeName)
+		b = s.scope(routeName)
 	}
 	return b, b != nil
 }
@@ -148,12 +148,11 @@ func (s *Set) route(name string) (*Binding, bool) {
 }
 
 // scope returns the binding of the rule with a scope, nil where no policy is in force.
-func (s *Set) scope(scope string) (*Binding, bool) {
-	r, ok := s.byScope.get(scope)
-	if !ok {
-		return nil, false
+func (s *Set) scope(scope string) *Binding {
+	if r, ok := s.byScope.get(scope); ok {
+		return s.inForce.at(r.slot)
 	}
-	return s.inForce.at(r.slot), true
+	return nil
 }
 
 // maxPrefixDepth is how many slashes a prefix of route names has at most.
@@ -192,8 +191,7 @@ func (s *Set) Identify(policy, scope, route string) (b *Binding, decided bool) {
 	case s == nil:
 		return nil, true
 	case scope != "" && (s.fed || s.byScope.size > 0): // a set from files knows no scopes, and goes by the policy
-		b, _ = s.scope(scope)
-		return b, true
+		return s.scope(scope), true
 	case policy != "":
 		b, _ = s.Find(policy, route)
 		return b, true

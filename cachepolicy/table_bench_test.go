@@ -62,7 +62,7 @@ func BenchmarkApply(b *testing.B) {
 	world := fedWorld(10_000)
 	changes := map[string]func(i int) feed.Object{
 		"policy of 10 routes": func(i int) feed.Object { return fedPolicy("tenant-7", "policy-7", int32(i%100)) },
-		"one route":           func(i int) feed.Object { return fedRoute("tenant-7", "route-70", "infra/base") },
+		"one route":           func(int) feed.Object { return fedRoute("tenant-7", "route-70", "infra/base") },
 		"policy of all":       func(i int) feed.Object { return fedPolicy("infra", "base", int32(i%100)) },
 	}
 	for name, change := range changes {

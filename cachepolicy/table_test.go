@@ -39,12 +39,12 @@ func fedRoute(namespace, name string, policies ...string) *feed.Route {
 }
 
 // apply applies changes and wants all of them to be good.
-func apply(t testing.TB, table *cachepolicy.Table, changes ...cachepolicy.Change) *cachepolicy.Set {
-	t.Helper()
+func apply(tb testing.TB, table *cachepolicy.Table, changes ...cachepolicy.Change) *cachepolicy.Set {
+	tb.Helper()
 	set, verdicts := table.Apply(changes)
 	for name, err := range verdicts {
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			tb.Fatalf("%s: %v", name, err)
 		}
 	}
 	return set

@@ -123,7 +123,8 @@ type ExplainedAnswer struct {
 
 // Explain says what would become of a request if nothing were stored.
 func Explain(q *Question, now time.Time) Explanation {
-	return explain(q, func(*cachepolicy.Binding, *httpcache.Request) bool { return q.Refill }, func(*machine) (found, []string) { return found{}, nil }, now)
+	return explain(q, func(*cachepolicy.Binding, *httpcache.Request) bool { return q.Refill },
+		func(*machine) (found, []string) { return found{}, nil }, now)
 }
 
 // Explain says what would become of a request at this moment. Nothing is
@@ -163,7 +164,8 @@ func (s *Service) peek(ctx context.Context, m *machine) (found, []string) {
 // requests, and reads off its effects what it would do. The early-refresh draw
 // is taken as not hit.
 func explain(
-	q *Question, refill func(*cachepolicy.Binding, *httpcache.Request) bool, lookup func(*machine) (found, []string), now time.Time,
+	q *Question, refill func(*cachepolicy.Binding, *httpcache.Request) bool,
+	lookup func(*machine) (found, []string), now time.Time,
 ) Explanation {
 	f := facts{
 		messageTimeout: time.Minute, maxMessageTimeout: time.Minute, refill: refill,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -135,10 +136,8 @@ func checkName(name string) error {
 	if len(parts) != want {
 		return fmt.Errorf("resource %q: the name has %d parts, not %d", name, len(parts), want)
 	}
-	for _, part := range parts {
-		if part == "" {
-			return fmt.Errorf("resource %q: a part of the name is empty", name)
-		}
+	if slices.Contains(parts, "") {
+		return fmt.Errorf("resource %q: a part of the name is empty", name)
 	}
 	return nil
 }

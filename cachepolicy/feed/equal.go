@@ -19,10 +19,14 @@ func Equal(a, b Object) bool {
 			slices.EqualFunc(a.Rules, b.Rules, func(a, b Rule) bool { return equalRules(&a, &b) })
 	case *Entrance:
 		b, ok := b.(*Entrance)
-		return ok && a.Namespace == b.Namespace && a.Gateway == b.Gateway && a.Listener == b.Listener &&
-			a.Address == b.Address && a.Scheme == b.Scheme && a.CA == b.CA && slices.Equal(a.Hosts, b.Hosts)
+		return ok && equalEntrances(a, b)
 	}
 	return false
+}
+
+func equalEntrances(a, b *Entrance) bool {
+	return a.Namespace == b.Namespace && a.Gateway == b.Gateway && a.Listener == b.Listener &&
+		a.Address == b.Address && a.Scheme == b.Scheme && a.CA == b.CA && slices.Equal(a.Hosts, b.Hosts)
 }
 
 func equalRules(a, b *Rule) bool {

@@ -12,14 +12,14 @@ import (
 )
 
 // connected is a replica that has connected and said something.
-func connected(t testing.TB, s *Server, name string, started int64, said feed.Report) *replica {
-	t.Helper()
+func connected(tb testing.TB, s *Server, name string, started int64, said feed.Report) *replica {
+	tb.Helper()
 	r, err := s.join(&feed.Report{Replica: name, Version: "v1", Started: started}, time.Unix(100, 0))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := s.report(r, &said); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }

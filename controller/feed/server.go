@@ -54,7 +54,8 @@ func New(o Options) *Server {
 	s := &Server{
 		log: o.Logger, changed: make(chan struct{}, 1),
 		subscribers: subscribers{history: newHistory(), open: map[*subscription]struct{}{}},
-		given:       map[string]feed.Object{}, replicas: map[string]*replica{}, traffic: map[string]feed.Traffic{}, retired: newRetired(),
+		given:       map[string]feed.Object{},
+		replicas:    map[string]*replica{}, traffic: map[string]feed.Traffic{}, retired: newRetired(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.xds = delta.NewServer(s.ctx, watcher{s}, nil)

@@ -27,15 +27,17 @@ type subscriber struct {
 	cancel func()
 }
 
-func (s *Server) subscribe(t testing.TB, has map[string]string) *subscriber {
-	t.Helper()
+func (s *Server) subscribe(tb testing.TB, has map[string]string) *subscriber {
+	tb.Helper()
 	has = maps.Clone(has)
 	if has == nil {
 		has = map[string]string{}
 	}
-	c := &subscriber{t: t, s: s, has: has, out: make(chan cache.DeltaResponse, 2)}
+	c := &subscriber{t: tb, s: s, has: has, out: make(chan cache.DeltaResponse, 2)}
 	c.sub = stream.NewDeltaSubscription([]string{"*"}, nil, maps.Clone(has), true)
-	c.watch()
+	if err := c.watch(); err != nil {
+		tb.Fatal(err)
+	}
 	return c
 }
 
@@ -100,19 +102,19 @@ func testPolicy(name string, jitter int32) feed.Policy {
 	return p
 }
 
-func mustSet(t testing.TB, s *Server, policies ...feed.Policy) int {
-	t.Helper()
+func mustSet(tb testing.TB, s *Server, policies ...feed.Policy) int {
+	tb.Helper()
 	n, err := s.Set(policies, nil, nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return n
 }
 
-func newServer(t testing.TB) *Server {
-	t.Helper()
+func newServer(tb testing.TB) *Server {
+	tb.Helper()
 	s := New(Options{})
-	t.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	return s
 }
 

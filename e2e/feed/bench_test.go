@@ -26,9 +26,9 @@ func world(policies, routes int) ([]feed.Policy, []feed.Route) {
 }
 
 // settle waits until a set has this many policies, and drops those before.
-func (d *dataPlane) settle(t testing.TB, policies int) {
-	t.Helper()
-	for d.next(t).Len() != policies {
+func (d *dataPlane) settle(tb testing.TB, policies int) {
+	tb.Helper()
+	for d.next(tb).Len() != policies {
 	}
 }
 

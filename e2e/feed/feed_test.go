@@ -37,7 +37,7 @@ func TestChangeReachesTheDataPlane(t *testing.T) {
 	if n, _ := c.Set(policies, routes, nil); n != 0 {
 		t.Errorf("%d changed where nothing did", n)
 	}
-	c.Set([]feed.Policy{policy("shop", "p", 2)}, routes, nil)
+	c.set([]feed.Policy{policy("shop", "p", 2)}, routes)
 	if got := jitterOf(d.next(t), "shop", "r"); got != 2 {
 		t.Errorf("jitter %d, want 2", got)
 	}
@@ -59,7 +59,7 @@ func TestBadResourceIsRefusedByName(t *testing.T) {
 	d := s.join("weir-0")
 	bad := route("shop", "bad", "shop/p")
 	bad.Rules[0].Matches = []feed.Match{{Path: &feed.PathMatch{Type: "RegularExpression", Value: "("}}}
-	c.Set([]feed.Policy{policy("shop", "p", 1)}, []feed.Route{route("shop", "good", "shop/p"), bad}, nil)
+	c.set([]feed.Policy{policy("shop", "p", 1)}, []feed.Route{route("shop", "good", "shop/p"), bad})
 	if set := d.next(t); jitterOf(set, "shop", "good") != 1 || jitterOf(set, "shop", "bad") != -1 {
 		t.Errorf("good %d, bad %d", jitterOf(set, "shop", "good"), jitterOf(set, "shop", "bad"))
 	}
@@ -74,7 +74,7 @@ func TestBadResourceIsRefusedByName(t *testing.T) {
 	if st := d.Status(); st.Rejected != 1 || len(st.Errors) != 1 || st.Errors[0].Name != name {
 		t.Errorf("status %+v", st)
 	}
-	c.Set([]feed.Policy{policy("shop", "p", 1)}, []feed.Route{route("shop", "good", "shop/p"), route("shop", "bad", "shop/p")}, nil)
+	c.set([]feed.Policy{policy("shop", "p", 1)}, []feed.Route{route("shop", "good", "shop/p"), route("shop", "bad", "shop/p")})
 	c.eventually(t, "it runs now", func() bool { return c.Runs("weir-0", name) && len(c.Rejections(name)) == 0 })
 	if st := d.Status(); st.Rejected != 0 {
 		t.Errorf("status %+v", st)
@@ -88,8 +88,8 @@ func TestControllerGone(t *testing.T) {
 	s := newStage(t)
 	first := s.start("a")
 	d := s.join("weir-0")
-	first.Set([]feed.Policy{policy("shop", "p", 1), policy("shop", "q", 1)},
-		[]feed.Route{route("shop", "r", "shop/p"), route("shop", "s", "shop/q")}, nil)
+	first.set([]feed.Policy{policy("shop", "p", 1), policy("shop", "q", 1)},
+		[]feed.Route{route("shop", "r", "shop/p"), route("shop", "s", "shop/q")})
 	d.next(t)
 	first.stop()
 	if set := d.set.Load(); jitterOf(set, "shop", "r") != 1 {
@@ -102,7 +102,7 @@ func TestControllerGone(t *testing.T) {
 		t.Error("a controller that has not begun changed the set")
 	default:
 	}
-	second.Set([]feed.Policy{policy("shop", "p", 2)}, []feed.Route{route("shop", "r", "shop/p")}, nil)
+	second.set([]feed.Policy{policy("shop", "p", 2)}, []feed.Route{route("shop", "r", "shop/p")})
 	if set := d.next(t); jitterOf(set, "shop", "r") != 2 || jitterOf(set, "shop", "s") != -1 || set.Len() != 1 {
 		t.Errorf("r %d, s %d, %d policies", jitterOf(set, "shop", "r"), jitterOf(set, "shop", "s"), set.Len())
 	}
@@ -117,7 +117,7 @@ func TestAllControllersHear(t *testing.T) {
 	s.join("weir-0")
 	s.join("weir-1")
 	for _, c := range controllers {
-		c.Set([]feed.Policy{policy("shop", "p", 1)}, nil, nil)
+		c.set([]feed.Policy{policy("shop", "p", 1)}, nil)
 	}
 	for _, c := range controllers {
 		c.eventually(t, c.address+" knows of both", func() bool {
@@ -135,7 +135,7 @@ func TestManyResources(t *testing.T) {
 	s := newStage(t)
 	c := s.start("a")
 	policies, routes := many(100, 5000)
-	c.Set(policies, routes, nil)
+	c.set(policies, routes)
 	d := s.join("weir-0")
 	set := d.next(t)
 	if set.Len() != 100 || jitterOf(set, "tenant-7", "route-4907") != 7 {
@@ -211,7 +211,7 @@ func TestTraffic(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	c := s.start("a")
-	c.Set([]feed.Policy{policy("shop", "p", 1)}, nil, nil)
+	c.set([]feed.Policy{policy("shop", "p", 1)}, nil)
 	counted := func(n uint64) func(*feedclient.Options) {
 		return func(o *feedclient.Options) {
 			o.Traffic = func() map[string]feed.Traffic {

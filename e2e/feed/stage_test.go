@@ -34,17 +34,22 @@ type stage struct {
 // controllerReplica is one replica of the controller, on a network in memory.
 type controllerReplica struct {
 	*controller.Server
+	t       testing.TB
 	address string
 	stop    func()
 	listen  *bufconn.Listener
 }
 
-func newStage(t testing.TB) *stage { return &stage{t: t, controllers: map[string]*controllerReplica{}} }
+func newStage(tb testing.TB) *stage {
+	return &stage{t: tb, controllers: map[string]*controllerReplica{}}
+}
 
 // start starts a replica of the controller at an address, and lists it.
 func (s *stage) start(host string) *controllerReplica {
 	s.t.Helper()
-	c := &controllerReplica{Server: controller.New(controller.Options{}), address: host + ":18000", listen: bufconn.Listen(1 << 20)}
+	c := &controllerReplica{
+		Server: controller.New(controller.Options{}), t: s.t, address: host + ":18000", listen: bufconn.Listen(1 << 20),
+	}
 	server := grpc.NewServer(controller.ServerOptions()...)
 	c.Register(server)
 	served := make(chan struct{})
@@ -135,27 +140,35 @@ func (s *stage) join(name string, change ...func(*feedclient.Options)) *dataPlan
 }
 
 // next waits for the next set that is in use.
-func (d *dataPlane) next(t testing.TB) *cachepolicy.Set {
-	t.Helper()
+func (d *dataPlane) next(tb testing.TB) *cachepolicy.Set {
+	tb.Helper()
 	select {
 	case set := <-d.sets:
 		return set
 	case <-time.After(20 * time.Second):
-		t.Fatalf("no new set; the feed is %+v", d.Status())
+		tb.Fatalf("no new set; the feed is %+v", d.Status())
 		return nil
 	}
 }
 
 // eventually waits until ok.
-func (c *controllerReplica) eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
+func (c *controllerReplica) eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
 	late := time.After(20 * time.Second)
 	for !ok() {
 		select {
 		case <-c.Changed():
 		case <-late:
-			t.Fatalf("%s: not so; replicas %+v", what, c.Replicas())
+			tb.Fatalf("%s: not so; replicas %+v", what, c.Replicas())
 		}
+	}
+}
+
+// set sets resources, all of which can be sent.
+func (c *controllerReplica) set(policies []feed.Policy, routes []feed.Route) {
+	c.t.Helper()
+	if _, err := c.Set(policies, routes, nil); err != nil {
+		c.t.Fatal(err)
 	}
 }
 

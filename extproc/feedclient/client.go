@@ -132,7 +132,8 @@ func (c *Client) addresses(ctx context.Context) ([]string, error) {
 // connect returns a connection to one replica of the controller.
 func (c *Client) connect(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(c.opts.TLS.credentials(c.opts.ServerName)),
+		grpc.WithTransportCredentials(c.opts.TLS.credentials()),
+		grpc.WithAuthority(c.opts.ServerName),
 		grpc.WithContextDialer(c.opts.Dial),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,

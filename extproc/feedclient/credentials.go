@@ -26,13 +26,13 @@ func (f TLSFiles) Enabled() bool { return f != TLSFiles{} }
 
 // Check reads the files.
 func (f TLSFiles) Check() error {
-	_, err := f.load("")
+	_, err := f.load()
 	return err
 }
 
 // load makes a configuration of the files.
-func (f TLSFiles) load(serverName string) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, ServerName: serverName}
+func (f TLSFiles) load() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}
 	if f.CA != "" {
 		pem, err := os.ReadFile(f.CA)
 		if err != nil {
@@ -54,23 +54,21 @@ func (f TLSFiles) load(serverName string) (*tls.Config, error) {
 }
 
 // reading are credentials that read their files at each handshake.
-type reading struct {
-	files      TLSFiles
-	serverName string
-}
+type reading struct{ files TLSFiles }
 
-func (f TLSFiles) credentials(serverName string) credentials.TransportCredentials {
+func (f TLSFiles) credentials() credentials.TransportCredentials {
 	if !f.Enabled() {
 		return insecure.NewCredentials()
 	}
-	return &reading{f, serverName}
+	return &reading{f}
 }
 
-// ClientHandshake implements [credentials.TransportCredentials].
+// ClientHandshake implements [credentials.TransportCredentials]. The authority is the
+// name that the certificate must have.
 func (r *reading) ClientHandshake(
 	ctx context.Context, authority string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
-	config, err := r.files.load(r.serverName)
+	config, err := r.files.load()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,18 +81,14 @@ func (*reading) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error
 }
 
 // Info implements [credentials.TransportCredentials].
-func (r *reading) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: r.serverName}
+func (*reading) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 
 // Clone implements [credentials.TransportCredentials].
-func (r *reading) Clone() credentials.TransportCredentials {
-	c := *r
-	return &c
-}
+func (r *reading) Clone() credentials.TransportCredentials { return &reading{r.files} }
 
 // OverrideServerName implements [credentials.TransportCredentials].
-func (r *reading) OverrideServerName(name string) error {
-	r.serverName = name
-	return nil
+func (*reading) OverrideServerName(string) error {
+	return errors.New("the name is the authority of the connection")
 }

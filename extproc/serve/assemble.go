@@ -56,18 +56,12 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 	b.warmer = b.newWarmer()
 	metrics.Observe(env.registry, b.sources())
 	p := &parts{
-		register: b.service.Register,
-		codec:    wire.NewCodec(),
-		release:  b.service.Drain,
-		admin:    b,
-		warm:     func(ctx context.Context) error { return b.warmUpAll(ctx, toWarm) },
-		background: []func(context.Context) error{func(ctx context.Context) error {
-			b.store.Run(ctx, sweepInterval)
-			return nil
-		}, func(ctx context.Context) error {
-			b.warmer.Run(ctx)
-			return nil
-		}},
+		register:   b.service.Register,
+		codec:      wire.NewCodec(),
+		release:    b.service.Drain,
+		admin:      b,
+		warm:       func(ctx context.Context) error { return b.warmUpAll(ctx, toWarm) },
+		background: b.background(secrets),
 		close: func() error {
 			b.service.Close()
 			if fetcher != nil {
@@ -78,17 +72,31 @@ func assemble(_ context.Context, env environment) (*parts, error) {
 			return b.fleet.close()
 		},
 	}
-	if b.fleet != nil {
-		p.background = append(append(p.background, b.fleet.background()...), b.saveHot)
-	}
 	if b.policies.feed != nil {
-		p.background = append(p.background, b.policies.feed.Run)
 		p.loaded = b.awaitPolicies
 	}
-	if secrets.file != "" {
-		p.background = append(p.background, secrets.watch)
-	}
 	return p, nil
+}
+
+// background is what runs as long as the process serves.
+func (b *backend) background(secrets *secrets) []func(context.Context) error {
+	all := []func(context.Context) error{func(ctx context.Context) error {
+		b.store.Run(ctx, sweepInterval)
+		return nil
+	}, func(ctx context.Context) error {
+		b.warmer.Run(ctx)
+		return nil
+	}}
+	if b.fleet != nil {
+		all = append(append(all, b.fleet.background()...), b.saveHot)
+	}
+	if b.policies.feed != nil {
+		all = append(all, b.policies.feed.Run)
+	}
+	if secrets.file != "" {
+		all = append(all, secrets.watch)
+	}
+	return all
 }
 
 // newFetcher makes what fetches through the address; nil without one.

@@ -81,7 +81,8 @@ func (b *backend) invalidateByCommand(ctx context.Context, i feed.Invalidate) fe
 	}
 	b.log.Info("Invalidated by the controller", "by", r.By, "value", r.Value, "namespace", r.Namespace, "mode", r.Mode,
 		"position", got.Position, "confirmed", got.Confirmed, "replicas", got.Replicas)
-	warnings := slices.DeleteFunc(got.Warnings, func(w string) bool { return w == warnAlone }) // the controller knows them all
+	// The controller knows whether there are others.
+	warnings := slices.DeleteFunc(got.Warnings, func(w string) bool { return w == warnAlone })
 	return feed.Result{
 		Covered: coveredText(&r), Shared: b.fleet != nil, Confirmed: got.Confirmed, Total: got.Replicas,
 		Silent: got.Silent, Warnings: warnings,

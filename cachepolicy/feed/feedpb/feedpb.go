@@ -20,12 +20,13 @@ import (
 const (
 	// TypeURL is the type of all resources.
 	TypeURL = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
-	// ControlService and ControlConnect are the control stream.
+	// ControlService has one method, ControlConnect: the control stream.
 	ControlService = "weir.feed.v1.Control"
+	// ControlConnect is its full name.
 	ControlConnect = "/" + ControlService + "/Connect"
-	// MaxMessageBytes bounds a message of either stream: a response is ended when it
-	// has reached MaxResponseBytes, and one more resource may stand in it.
-	MaxMessageBytes  = 4 << 20
+	// MaxMessageBytes bounds a message of either stream.
+	MaxMessageBytes = 4 << 20
+	// MaxResponseBytes is where a response ends; one more resource may stand in it.
 	MaxResponseBytes = 1 << 20
 	// More is the system_version_info of a response after which more follow before
 	// the subscriber has all that there is; that of the last one is empty.
