@@ -12,7 +12,6 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
-	"github.com/weirproxy/weir/controller/status"
 )
 
 // effect is what a change asks for. To translate leads to writing too.
@@ -70,16 +69,20 @@ func sameContent(before, after client.Object) bool {
 	return false
 }
 
-// othersParents are the entries of others.
+// othersParents are the entries without the condition that we write.
 func othersParents(parents []gatewayv1.RouteParentStatus) []gatewayv1.RouteParentStatus {
-	return without(parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == status.ControllerName })
+	parents = slices.Clone(parents)
+	for i := range parents {
+		parents[i].Conditions = without(parents[i].Conditions, isAffected)
+	}
+	return parents
 }
+
+func isAffected(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionCachePolicyAffected }
 
 // withoutOurs is a Gateway's status without the condition that we write.
 func withoutOurs(s gatewayv1.GatewayStatus) gatewayv1.GatewayStatus {
-	s.Conditions = without(s.Conditions, func(c metav1.Condition) bool {
-		return c.Type == v1alpha1.ConditionCachePolicyAffected
-	})
+	s.Conditions = without(s.Conditions, isAffected)
 	return s
 }
 

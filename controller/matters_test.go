@@ -11,14 +11,14 @@ import (
 
 	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
 	"github.com/weirproxy/weir/controller/attach/envoygateway"
-	"github.com/weirproxy/weir/controller/status"
 )
 
 // TestEffectOf holds which updates lead to a translation, and that none is missed.
 func TestEffectOf(t *testing.T) {
 	t.Parallel()
-	ours := gatewayv1.RouteParentStatus{ControllerName: status.ControllerName}
 	theirs := gatewayv1.RouteParentStatus{ControllerName: "other/controller"}
+	ours := theirs
+	ours.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCachePolicyAffected}}
 	condition := func(o client.Object, name string) {
 		g := o.(*gatewayv1.Gateway)
 		g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: name})
@@ -39,8 +39,8 @@ func TestEffectOf(t *testing.T) {
 		{"a policy's status", &v1alpha1.CachePolicy{}, func(o client.Object) {
 			o.(*v1alpha1.CachePolicy).Status.Ancestors = []gatewayv1.PolicyAncestorStatus{{}}
 		}, effectWrite},
-		{"our entry of a route", &gatewayv1.HTTPRoute{}, func(o client.Object) {
-			o.(*gatewayv1.HTTPRoute).Status.Parents = []gatewayv1.RouteParentStatus{theirs, ours}
+		{"our condition of a route", &gatewayv1.HTTPRoute{}, func(o client.Object) {
+			o.(*gatewayv1.HTTPRoute).Status.Parents = []gatewayv1.RouteParentStatus{ours}
 		}, effectWrite},
 		{"another's entry of a route", &gatewayv1.HTTPRoute{}, func(o client.Object) {
 			o.(*gatewayv1.HTTPRoute).Status.Parents = []gatewayv1.RouteParentStatus{theirs, theirs}

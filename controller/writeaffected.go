@@ -93,16 +93,15 @@ func (w *writer) affectedRoutes(ctx context.Context, affected map[types.Namespac
 	for i := range list.Items {
 		r := &list.Items[i]
 		want := affected[client.ObjectKeyFromObject(r)]
-		parents, changed := status.RouteParents(r.Status.Parents, want, r.Generation, now)
+		parents, changed := status.RouteParents(r.Status.Parents, want, r.Namespace, r.Generation, now)
 		if !changed || want != nil && want.Generation != r.Generation {
 			continue
 		}
-		next := r.DeepCopy()
-		if next.Status.Parents = parents; parents == nil {
-			next.Status.Parents = []gatewayv1.RouteParentStatus{}
-		}
+		next := *r
+		next.Status.Parents = parents
 		patch := client.MergeFromWithOptions(r, client.MergeFromWithOptimisticLock{})
-		err := w.client.Status().Patch(ctx, next, patch, attachFieldOwner)
+		// A copy, since the answer is decoded into it, and r is the cache's.
+		err := w.client.Status().Patch(ctx, next.DeepCopy(), patch, attachFieldOwner)
 		switch {
 		case err == nil:
 			w.metrics.writes.WithLabelValues(writeAffected).Inc()

@@ -76,14 +76,15 @@ func (w *writer) writePolicy(ctx context.Context, s *state, p *v1alpha1.CachePol
 	if !merged.Changed && traffic == nil {
 		return nil
 	}
-	next := p.DeepCopy()
+	next := *p
 	next.Status.Ancestors = merged.Ancestors
 	if traffic != nil {
 		next.Status.Traffic = traffic
 	}
 	// The lock keeps a pass that sees an old status from writing what is there already.
 	patch := client.MergeFromWithOptions(p, client.MergeFromWithOptimisticLock{})
-	err := w.client.Status().Patch(ctx, next, patch, attachFieldOwner)
+	// A copy, since the answer is decoded into it, and p is the cache's.
+	err := w.client.Status().Patch(ctx, next.DeepCopy(), patch, attachFieldOwner)
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return nil // the cache will know, and poke

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/weirproxy/weir/controller/translate"
 )
 
-// maxParents bounds the status.parents of a route, as the Gateway API does.
-const maxParents = 32
+// maxConditions bounds the conditions of an entry of a route's status.parents, as the
+// Gateway API does.
+const maxConditions = 8
 
 // AffectedMessage is what the condition weir.dev/CachePolicyAffected says of the
 // policies in force on an object.
@@ -46,56 +48,56 @@ func GatewayCondition(there []metav1.Condition, want *translate.Affected, genera
 	return &n, old == nil || !reflect.DeepEqual(*old, n)
 }
 
-// RouteParents returns the status.parents that a route is to have. Conditions belong
-// to the controller of their entry, so the policies in force are told in entries of
-// ours, one for each parent at which they are; those of others stay as they are.
-func RouteParents(there []gatewayv1.RouteParentStatus, want *translate.Affected, generation int64,
+// RouteParents returns the status.parents that a route is to have: those there are, of
+// which the entries for the wanted parents have the condition
+// weir.dev/CachePolicyAffected, and others have not. Nothing else of them changes.
+//
+// The condition stands in the entries of whoever implements the Gateway, not in entries
+// of our own beside them: Envoy Gateway 1.9 merges by parentRef whoever's the entry is, and
+// would make a copy of its own of each of ours. What it does with a condition of ours is
+// to leave it out when it writes, upon which it is added again.
+func RouteParents(there []gatewayv1.RouteParentStatus, want *translate.Affected, namespace string, generation int64,
 	now time.Time) (parents []gatewayv1.RouteParentStatus, changed bool) {
-	ours := map[int]bool{} // indexes of there
-	for i := range there {
-		if there[i].ControllerName == ControllerName {
-			ours[i] = true
-		} else {
-			parents = append(parents, there[i])
-		}
-	}
-	if want == nil {
-		return parents, len(ours) > 0
-	}
-	for _, ref := range want.Parents {
-		if len(parents) >= maxParents {
-			break
-		}
-		var old *metav1.Condition
-		for i := range ours {
-			if reflect.DeepEqual(there[i].ParentRef, ref) {
-				old = meta.FindStatusCondition(there[i].Conditions, v1alpha1.ConditionCachePolicyAffected)
-			}
-		}
-		parents = append(parents, gatewayv1.RouteParentStatus{
-			ParentRef: ref, ControllerName: ControllerName,
-			Conditions: []metav1.Condition{
-				condition(old, v1alpha1.ConditionCachePolicyAffected, affected(want), generation, now),
-			},
+	parents = slices.Clone(there)
+	for i := range parents {
+		entry := &parents[i]
+		old := meta.FindStatusCondition(entry.Conditions, v1alpha1.ConditionCachePolicyAffected)
+		holds := want != nil && slices.ContainsFunc(want.Parents, func(ref gatewayv1.ParentReference) bool {
+			return sameParent(&ref, &entry.ParentRef, namespace)
 		})
+		switch {
+		case !holds && old == nil:
+			continue
+		case holds && old == nil && len(entry.Conditions) >= maxConditions:
+			continue
+		}
+		conditions := slices.DeleteFunc(slices.Clone(entry.Conditions), func(c metav1.Condition) bool {
+			return c.Type == v1alpha1.ConditionCachePolicyAffected
+		})
+		if holds {
+			c := condition(old, v1alpha1.ConditionCachePolicyAffected, affected(want), generation, now)
+			if old != nil && reflect.DeepEqual(*old, c) {
+				continue
+			}
+			conditions = append(conditions, c)
+		}
+		entry.Conditions, changed = conditions, true
 	}
-	return parents, !sameParents(there, parents)
+	return parents, changed
 }
 
-// sameParents compares without the order in which others and we stand: two writers
-// that each want to be last would never come to rest.
-func sameParents(a, b []gatewayv1.RouteParentStatus) bool {
-	if len(a) != len(b) {
-		return false
+// sameParent reports whether two references of routes in the namespace mean the same.
+func sameParent(a, b *gatewayv1.ParentReference, namespace string) bool {
+	return a.Name == b.Name && or(a.Group, gatewayv1.GroupName) == or(b.Group, gatewayv1.GroupName) &&
+		or(a.Kind, "Gateway") == or(b.Kind, "Gateway") &&
+		or(a.Namespace, gatewayv1.Namespace(namespace)) == or(b.Namespace, gatewayv1.Namespace(namespace)) &&
+		or(a.SectionName, "") == or(b.SectionName, "") && or(a.Port, 0) == or(b.Port, 0)
+}
+
+// or is what p points at, or else the default.
+func or[T any](p *T, byDefault T) T {
+	if p == nil {
+		return byDefault
 	}
-	for i := range b {
-		found := false
-		for j := range a {
-			found = found || a[j].ControllerName == b[i].ControllerName && reflect.DeepEqual(a[j], b[i])
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return *p
 }

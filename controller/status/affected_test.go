@@ -1,10 +1,10 @@
 package status
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -13,44 +13,45 @@ import (
 	"github.com/weirproxy/weir/controller/translate"
 )
 
-// TestRouteParents holds that a route says which policies are in force at which parent, in entries of ours alone, and
-// that it is not written twice.
+// TestRouteParents holds that a route says which policies are in force at which parent, in the entries that are there,
+// of which nothing else changes, and that it is not written twice.
 func TestRouteParents(t *testing.T) {
 	t.Parallel()
-	theirs := gatewayv1.RouteParentStatus{
-		ParentRef: refTo("a"), ControllerName: "other/controller", Conditions: []metav1.Condition{{Type: "Accepted"}},
+	accepted := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue}
+	entry := func(name string, conditions ...metav1.Condition) gatewayv1.RouteParentStatus {
+		return gatewayv1.RouteParentStatus{ParentRef: refTo(name), ControllerName: "other/controller", Conditions: conditions}
 	}
+	there := []gatewayv1.RouteParentStatus{entry("a", accepted), entry("b", accepted), entry("c", accepted)}
+	there[1].ParentRef.Namespace = new(gatewayv1.Namespace("shop")) // as good as left out
 	want := &translate.Affected{Policies: []string{"shop/p"}, Parents: []gatewayv1.ParentReference{refTo("a"), refTo("b")}}
-	first, changed := RouteParents([]gatewayv1.RouteParentStatus{theirs}, want, 1, noon)
-	if !changed || len(first) != 3 || first[0].ControllerName != "other/controller" {
+	first, changed := RouteParents(there, want, "shop", 1, noon)
+	if !changed || len(first) != 3 || len(first[0].Conditions) != 2 || len(first[1].Conditions) != 2 ||
+		!cmp.Equal(first[2], there[2]) || !cmp.Equal(first[0].Conditions[0], accepted) || len(there[0].Conditions) != 1 {
 		t.Fatalf("first: %v, %+v", changed, first)
 	}
-	if _, changed = RouteParents(first, want, 1, later); changed {
+	if _, changed = RouteParents(first, want, "shop", 1, later); changed {
 		t.Error("written again")
 	}
-	moved := []gatewayv1.RouteParentStatus{first[1], first[2], theirs} // as another writer may leave it
-	if _, changed = RouteParents(moved, want, 1, later); changed {
-		t.Error("written again for the order alone")
+	want.Policies, want.Parents = append(want.Policies, "shop/q"), want.Parents[:1]
+	more, changed := RouteParents(first, want, "shop", 2, later)
+	if c := more[0].Conditions[1]; !changed || !c.LastTransitionTime.Time.Equal(noon) || c.ObservedGeneration != 2 ||
+		c.Message != "In force: CachePolicy shop/p, shop/q." || !cmp.Equal(more[1], there[1]) {
+		t.Errorf("another policy, and one parent less: %v, %+v", changed, more)
 	}
-	want.Policies = append(want.Policies, "shop/q")
-	more, changed := RouteParents(first, want, 2, later)
-	if c := more[1].Conditions[0]; !changed || !c.LastTransitionTime.Time.Equal(noon) || c.ObservedGeneration != 2 ||
-		c.Message != "In force: CachePolicy shop/p, shop/q." {
-		t.Errorf("another policy: %v, %+v", changed, more[1])
+	gone, changed := RouteParents(more, nil, "shop", 2, later)
+	if diff := cmp.Diff(there, gone); !changed || diff != "" {
+		t.Errorf("without policies: %v (-want +got)\n%s", changed, diff)
 	}
-	gone, changed := RouteParents(more, nil, 2, later)
-	if !changed || len(gone) != 1 || gone[0].ControllerName != "other/controller" {
-		t.Errorf("without policies: %v, %+v", changed, gone)
-	}
-	if _, changed = RouteParents(gone, nil, 2, later); changed {
+	if _, changed = RouteParents(gone, nil, "shop", 2, later); changed {
 		t.Error("taken back twice")
 	}
-	full := make([]gatewayv1.RouteParentStatus, maxParents)
-	for i := range full {
-		full[i] = gatewayv1.RouteParentStatus{ControllerName: "other/controller", ParentRef: refTo(fmt.Sprint(i))}
+	if got, changed := RouteParents(nil, want, "shop", 1, noon); changed || len(got) > 0 {
+		t.Errorf("nobody has accepted the route: %v, %+v", changed, got)
 	}
-	if got, changed := RouteParents(full, want, 1, noon); changed || len(got) != maxParents {
-		t.Errorf("no room: %v, %d", changed, len(got))
+	full := entry("a", make([]metav1.Condition, maxConditions)...)
+	if got, changed := RouteParents([]gatewayv1.RouteParentStatus{full}, want, "shop", 1, noon); changed ||
+		len(got[0].Conditions) != maxConditions {
+		t.Errorf("no room: %v, %d", changed, len(got[0].Conditions))
 	}
 }
 

@@ -31,10 +31,11 @@ func TestPolicyIsProgrammed(t *testing.T) {
 	r := &gatewayv1.HTTPRoute{}
 	key := client.ObjectKey{Namespace: namespace, Name: "catalog"}
 	harness.Eventually(t, limit, "the route says that it is affected", func() bool {
-		return server.Client.Get(t.Context(), key, r) == nil && len(r.Status.Parents) == 2
+		return server.Client.Get(t.Context(), key, r) == nil && len(r.Status.Parents[0].Conditions) == 2
 	})
-	if mine := r.Status.Parents[1]; mine.ControllerName != "weir.dev/controller" ||
-		mine.Conditions[0].Type != "weir.dev/CachePolicyAffected" || r.Status.Parents[0].ControllerName != envoyGateway {
+	entry := r.Status.Parents[0]
+	if len(r.Status.Parents) != 1 || entry.ControllerName != envoyGateway || entry.Conditions[0].Type != "Accepted" ||
+		entry.Conditions[1].Type != "weir.dev/CachePolicyAffected" {
 		t.Errorf("parents of the route: %+v", r.Status.Parents)
 	}
 
@@ -46,6 +47,6 @@ func TestPolicyIsProgrammed(t *testing.T) {
 	harness.Eventually(t, limit, "feed, attachment and the route's condition are gone", func() bool {
 		o := extensionPolicy(namespace, "weir-routes")
 		return a.runsNothing(namespace) && server.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o) != nil &&
-			server.Client.Get(t.Context(), key, r) == nil && len(r.Status.Parents) == 1
+			server.Client.Get(t.Context(), key, r) == nil && len(r.Status.Parents[0].Conditions) == 1
 	})
 }
