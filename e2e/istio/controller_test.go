@@ -184,7 +184,7 @@ func list[T client.Object](t *testing.T, into client.ObjectList, namespace strin
 
 // status is what weir said of a response: "" if it was not asked.
 func status(r harness.Response) string {
-	for _, member := range strings.Split(r.Header.Get("Cache-Status"), ",") {
+	for member := range strings.SplitSeq(r.Header.Get("Cache-Status"), ",") {
 		if member = strings.TrimSpace(member); strings.HasPrefix(member, "weir;") {
 			return strings.TrimSpace(strings.TrimPrefix(member, "weir;"))
 		}

@@ -55,14 +55,15 @@ func (i *Istio) StartClassicGateway(tb harness.TB, namespace, name string, label
 	return i.startProxy(tb, proxy{Kind: "router", Namespace: namespace, Name: name, Labels: labels})
 }
 
-// StartSidecar starts the sidecar of a workload that has labels. What the workload sends does not come to it by itself.
+// StartSidecar starts the sidecar of a workload that has labels. What the workload sends does not come to it by
+// itself.
 func (i *Istio) StartSidecar(tb harness.TB, namespace, name string, labels map[string]string) *Proxy {
 	tb.Helper()
 	return i.startProxy(tb, proxy{Kind: "sidecar", Namespace: namespace, Name: name, Labels: labels})
 }
 
-// startProxy starts Envoy as one of Istio's proxies. istiod knows it by its address: a WorkloadEntry says which Service
-// it belongs to.
+// startProxy starts Envoy as one of Istio's proxies. istiod knows it by its address: a WorkloadEntry says which
+// Service it belongs to.
 func (i *Istio) startProxy(tb harness.TB, p proxy) *Proxy {
 	tb.Helper()
 	p.IP, p.Version = nextAddress(tb), "1.31.0"
@@ -71,7 +72,8 @@ func (i *Istio) startProxy(tb harness.TB, p proxy) *Proxy {
 	p.AdminHost, p.AdminPort = split(tb, admin)
 
 	var entry strings.Builder
-	fmt.Fprintf(&entry, "apiVersion: networking.istio.io/v1\nkind: WorkloadEntry\nmetadata: {name: proxy-%s, namespace: %s}\n"+
+	fmt.Fprintf(&entry, "apiVersion: networking.istio.io/v1\nkind: WorkloadEntry\n"+
+		"metadata: {name: proxy-%s, namespace: %s}\n"+
 		"spec:\n  address: %s\n  labels:\n", p.Name, p.Namespace, p.IP)
 	for key, value := range p.Labels {
 		fmt.Fprintf(&entry, "    %s: %s\n", key, value)

@@ -30,7 +30,8 @@ type Istio struct {
 	xds string
 }
 
-// Main starts an API server and istiod for all tests of a package, runs them, and returns the exit status. For TestMain.
+// Main starts an API server and istiod for all tests of a package, runs them, and returns the exit status. For
+// TestMain.
 func Main(m *testing.M, istio **Istio) int {
 	status := 1
 	err := harness.Run(context.Background(), os.Stderr, func(tb harness.TB) {

@@ -16,8 +16,8 @@ metadata: {name: pages}
 spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]}
 `
 
-// TestOwnership: what is written is written once, belongs to the release, and goes when it is not wanted; what somebody
-// else made is never touched.
+// TestOwnership: what is written is written once, belongs to the release, and goes when it is not wanted; what
+// somebody else made is never touched.
 func TestOwnership(t *testing.T) {
 	c := newCached(t)
 	c.apply(catalogRoute)

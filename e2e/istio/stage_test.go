@@ -59,8 +59,10 @@ func (s *stage) get(host, path string) harness.Response {
 }
 
 // listening says whether the proxy has its listener: until then it refuses connections.
-func (s *stage) listening() bool {
-	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", s.port))
+func (s *stage) listening() bool { return listens(net.JoinHostPort("127.0.0.1", s.port)) }
+
+func listens(address string) bool {
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return false
 	}

@@ -98,10 +98,10 @@ func (c claims) refuse() []translate.Guard {
 	}
 	out := make([]translate.Guard, 0, len(refused))
 	for where, other := range refused {
-		g := refuse(
-			translate.Target{Kind: where.kind, Namespace: where.route.Namespace, Name: where.route.Name, SectionName: where.name},
-			reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of %s %s is "+
-				"named %q too, on the same host; give one of them another name.", other.index, other.kind, other.route, other.name))
+		target := translate.Target{Kind: where.kind, Namespace: where.route.Namespace, Name: where.route.Name,
+			SectionName: where.name}
+		g := refuse(target, reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of %s %s is "+
+			"named %q too, on the same host; give one of them another name.", other.index, other.kind, other.route, other.name))
 		if where.parents == kindGateway {
 			g.Controller = GatewayController // elsewhere the route's names are its own
 		}
@@ -120,15 +120,16 @@ func compareGuards(a, b translate.Guard) int {
 }
 
 func compareRules(a, b namedRule) int {
-	return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.route.Namespace, b.route.Namespace), strings.Compare(a.route.Name, b.route.Name),
-		cmp.Compare(a.index, b.index))
+	return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.route.Namespace, b.route.Namespace),
+		strings.Compare(a.route.Name, b.route.Name), cmp.Compare(a.index, b.index))
 }
 
 func namedRules(r *gatewayv1.HTTPRoute) []namedRule {
 	var out []namedRule
+	route := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 	for i := range r.Spec.Rules {
 		if name := r.Spec.Rules[i].Name; name != nil && *name != "" {
-			out = append(out, namedRule{kindHTTPRoute, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, i, string(*name)})
+			out = append(out, namedRule{kindHTTPRoute, route, i, string(*name)})
 		}
 	}
 	return out
@@ -160,7 +161,7 @@ func places(r *gatewayv1.HTTPRoute, gateways map[types.NamespacedName]*gatewayv1
 				continue
 			}
 			for _, host := range hosts(string(deref(l.Hostname)), r.Spec.Hostnames) {
-				out[place{kindGateway, parent.String(), int32(l.Port), host}] = true
+				out[place{kindGateway, parent.String(), l.Port, host}] = true
 			}
 		}
 	}

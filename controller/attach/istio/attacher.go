@@ -52,14 +52,16 @@ func (*Attacher) Name() string { return Name }
 // Controllers implements attach.Attacher. Waypoints are among them so that it can be said why they are refused.
 func (*Attacher) Controllers() []translate.Controller {
 	return []translate.Controller{
-		{Name: GatewayController, Attachment: Name, Mesh: true, MessageTimeout: MessageTimeout, MaxMessageTimeout: MaxMessageTimeout},
+		{Name: GatewayController, Attachment: Name, Mesh: true, MessageTimeout: MessageTimeout,
+			MaxMessageTimeout: MaxMessageTimeout},
 		{Name: WaypointController, Attachment: Name, Refusal: refusalWaypoint},
 	}
 }
 
 // Kinds implements attach.Attacher.
 func (*Attacher) Kinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{kindEnvoyFilter, kindClassicGateway, kindVirtualService, kindAuthorizationPolicy, KindDeployment}
+	return []schema.GroupVersionKind{kindEnvoyFilter, kindClassicGateway, kindVirtualService, kindAuthorizationPolicy,
+		KindDeployment}
 }
 
 // Learn implements attach.Attacher.
@@ -86,7 +88,8 @@ func (a *Attacher) Attach(ctx context.Context, c client.Client, w attach.Wanted)
 			return pending(verdicts, err.Error()), err
 		}
 		wanted, placed = EnvoyFilters(w.Attachments, Options{RootNamespace: a.config.RootNamespace,
-			ClusterDomain: a.config.ClusterDomain, DataPlane: w.DataPlane, Release: w.Release, Selectors: selectors, ServicePorts: ports})
+			ClusterDomain: a.config.ClusterDomain, DataPlane: w.DataPlane, Release: w.Release,
+			Selectors: selectors, ServicePorts: ports})
 	} else {
 		pending(verdicts, fmt.Sprintf("The Service %s of the data plane does not exist, or has no port %d.",
 			w.DataPlane.Service, w.DataPlane.Port))
@@ -231,7 +234,8 @@ func (o outcome) verdict(p Placed) attach.Verdict {
 	case !written:
 		return attach.Verdict{State: attach.Pending, Message: fmt.Sprintf("The EnvoyFilter %s is not written yet.", name)}
 	case errors.Is(err, errForeign):
-		return attach.Verdict{State: attach.Blocked, Message: fmt.Sprintf("The EnvoyFilter %s cannot be written: %v.", name, err)}
+		return attach.Verdict{State: attach.Blocked,
+			Message: fmt.Sprintf("The EnvoyFilter %s cannot be written: %v.", name, err)}
 	case err != nil:
 		return attach.Verdict{State: attach.Pending, Message: sentence(err.Error())}
 	}

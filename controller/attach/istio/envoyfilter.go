@@ -141,8 +141,9 @@ func (o *Options) forProxies(p *proxies, routes map[route]*inForce, placed []Pla
 	return out
 }
 
-// filterForCallers puts the filter, off, into the sidecars of all callers, where any has a route that turns it on. It is
-// an object of its own: a route may be patched from its namespace and from the root namespace, the filter is there once.
+// filterForCallers puts the filter, off, into the sidecars of all callers, where any has a route that turns it on. It
+// is an object of its own: a route may be patched from its namespace and from the root namespace, the filter is there
+// once.
 func (o *Options) filterForCallers(all map[string]*proxies) []*unstructured.Unstructured {
 	for _, p := range all {
 		if p.context == contextSidecar {

@@ -18,7 +18,6 @@ import (
 	"github.com/weirproxy/weir/controller/translate"
 )
 
-//nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write the .out.yaml files anew")
 
 // attachmentsIn is an input of EnvoyFilters: a file *.in.yaml.

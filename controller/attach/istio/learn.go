@@ -67,7 +67,8 @@ func learn(in *observed, c Config) attach.Learned {
 	// Whatever the order in which the objects were listed.
 	slices.SortFunc(out.Guards, compareGuards)
 	slices.SortFunc(out.Addresses, func(a, b translate.Address) int {
-		return cmp.Or(strings.Compare(a.Gateway.Namespace, b.Gateway.Namespace), strings.Compare(a.Gateway.Name, b.Gateway.Name))
+		return cmp.Or(strings.Compare(a.Gateway.Namespace, b.Gateway.Namespace),
+			strings.Compare(a.Gateway.Name, b.Gateway.Name))
 	})
 	return out
 }

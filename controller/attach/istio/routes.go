@@ -69,10 +69,11 @@ func (o *Options) proxiesOf(a *translate.Attachment) (*proxies, error) {
 			name: objectName("classic", id), selector: selector}, nil
 	default:
 		// The sidecars of callers: of all, or, where the route is not the Service's owner's, of the route's namespace.
+		p := &proxies{context: contextSidecar, filter: filterName, namespace: o.RootNamespace, name: objectName("mesh")}
 		if kind == kindService && a.Route.Kind == kindHTTPRoute && a.Route.Namespace != parent.Namespace {
-			return &proxies{context: contextSidecar, filter: filterName, namespace: a.Route.Namespace, name: objectName("mesh")}, nil
+			p.namespace = a.Route.Namespace
 		}
-		return &proxies{context: contextSidecar, filter: filterName, namespace: o.RootNamespace, name: objectName("mesh")}, nil
+		return p, nil
 	}
 }
 

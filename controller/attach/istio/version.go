@@ -47,7 +47,8 @@ func tooOld(g *gatewayv1.Gateway, images map[types.NamespacedName]string) []tran
 	if !ok || minor >= oldestMinor {
 		return nil
 	}
-	return []translate.Guard{refuse(translate.Target{Kind: kindGateway, Namespace: g.Namespace, Name: g.Name}, reasonTooOld,
+	target := translate.Target{Kind: kindGateway, Namespace: g.Namespace, Name: g.Name}
+	return []translate.Guard{refuse(target, reasonTooOld,
 		fmt.Sprintf("The proxies of the Gateway run the image %s: Istio 1.%d has Envoy 1.%d, and weir needs Envoy 1.%d or "+
 			"later, which is Istio 1.%d.", image, minor, minor+minorOfEnvoy, oldestMinor+minorOfEnvoy, oldestMinor))}
 }

@@ -21,8 +21,8 @@ const (
 	proxyUser = "1337"
 )
 
-// Install installs Istio: the class "istio" of Gateways, and sidecars for pods that ask for one. The CRDs of the Gateway
-// API must be there.
+// Install installs Istio: the class "istio" of Gateways, and sidecars for pods that ask for one. The CRDs of the
+// Gateway API must be there.
 func Install(tb harness.TB, c *cluster.Cluster) {
 	tb.Helper()
 	const pilot, agent = "/usr/local/bin/pilot-discovery", "/usr/local/bin/pilot-agent"

@@ -7,12 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/weirproxy/weir/cachepolicy/v1alpha1"
 	"github.com/weirproxy/weir/e2e/cluster/istio"
 	"github.com/weirproxy/weir/e2e/harness"
 )
 
-// TestIstio goes from an empty cluster to caching behind every kind of Istio's proxies, with Envoy Gateway beside it on
-// the same HTTPRoute, and back to one without weir. Its parts follow one another.
+// TestIstio goes from an empty cluster to caching behind every kind of Istio's proxies, with Envoy Gateway beside it
+// on the same HTTPRoute, and back to one without weir. Its parts follow one another.
 func TestIstio(t *testing.T) {
 	kubernetes.InstallEnvoyGateway(t) // it brings the CRDs of the Gateway API
 	istio.Install(t, kubernetes)
@@ -31,16 +32,11 @@ func TestIstio(t *testing.T) {
 	t.Run("HTTPRoute", func(t *testing.T) {
 		s := s.in(t)
 		const target = "{group: gateway.networking.k8s.io, kind: HTTPRoute, name: catalog, sectionName: products}"
-		s.policy(s.namespace, "products", target, "Require", 2)
+		s.policy(s.namespace, "products", target, "Require", 1) // not at the Gateway of Envoy Gateway
 		s.asked(gateway+"/products/probe", "catalog.test")
-		s.asked(envoyGateway+"/products/probe", "catalog.test")
 		s.want(gateway+"/products/1", "catalog.test", "weir; fwd=uri-miss")
 		s.want(gateway+"/products/1", "catalog.test", "weir; hit")
 		s.want(gateway+"/", "catalog.test", "")
-		// One cache for both: the key is made of the route, not of the Gateway.
-		s.want(envoyGateway+"/products/2", "catalog.test", "weir; fwd=uri-miss")
-		s.want(envoyGateway+"/products/2", "catalog.test", "weir; hit")
-		s.want(gateway+"/products/2", "catalog.test", "weir; hit")
 	})
 	t.Run("VirtualService", func(t *testing.T) {
 		s := s.in(t)
@@ -73,6 +69,20 @@ func TestIstio(t *testing.T) {
 			t.Errorf("Cache-Status %q, body %q after %q", status, second, first)
 		}
 	})
+	t.Run("Envoy Gateway beside it", func(t *testing.T) {
+		s := s.in(t)
+		helm(t, "upgrade", "weir", "charts/weir", "--namespace="+weirNamespace,
+			"--values=e2e/cluster/istio/testdata/beside.yaml", "--wait", "--timeout="+waitLimit.String())
+		s.wantCondition(s.namespace, "products", v1alpha1.PolicyConditionProgrammed, metav1.ConditionTrue, 2)
+		s.asked(gateway+"/products/probe", "catalog.test")
+		s.asked(envoyGateway+"/products/probe", "catalog.test")
+		// One cache for both: the key is made of the route, not of the Gateway.
+		s.want(envoyGateway+"/products/2", "catalog.test", "weir; fwd=uri-miss")
+		s.want(envoyGateway+"/products/2", "catalog.test", "weir; hit")
+		s.want(gateway+"/products/2", "catalog.test", "weir; hit")
+		s.want(gateway+"/", "catalog.test", "")
+		s.want(envoyGateway+"/", "catalog.test", "")
+	})
 	t.Run("without the data plane", func(t *testing.T) {
 		s := s.in(t)
 		s.kubectl("-n", weirNamespace, "scale", "deployment/weir-extproc", "--replicas=0")
@@ -85,7 +95,7 @@ func TestIstio(t *testing.T) {
 			t.Errorf("Cache-Status %q", status)
 		}
 		s.kubectl("-n", weirNamespace, "scale", "deployment/weir-extproc", "--replicas=2")
-		s.wantCondition(s.namespace, "products", "Programmed", metav1.ConditionTrue, 2)
+		s.wantCondition(s.namespace, "products", v1alpha1.PolicyConditionProgrammed, metav1.ConditionTrue, 2)
 	})
 	t.Run("uninstalled", func(t *testing.T) {
 		s := s.in(t)
