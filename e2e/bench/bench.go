@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -48,12 +50,12 @@ func PartNames() string {
 	return strings.Join(names, ",")
 }
 
-// Run measures the parts named, separated by commas, or all, and returns what it found. Each part's processes end before
-// the next begins.
+// Run measures the parts named, separated by commas, or all, and returns what it found. Each part's processes end
+// before the next begins.
 func Run(tb harness.TB, s Scale, only string, now time.Time) Report {
 	tb.Helper()
 	b := newBench(tb, s)
-	b.report.Date = now
+	b.report.Date, b.report.Machine = now, machine()
 	for _, p := range parts() {
 		if only != "" && !strings.Contains(","+only+",", ","+p.name+",") {
 			continue
@@ -85,4 +87,14 @@ type sample struct {
 	of                  string
 	bytes               int
 	protocol, transport string
+}
+
+// machine says what this runs on, and how busy it is.
+func machine() string {
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		load = []byte("unknown")
+	}
+	average, _, _ := strings.Cut(string(load), " ")
+	return fmt.Sprintf("%d cores, %s, load average at the start %s", runtime.NumCPU(), runtime.Version(), average)
 }

@@ -41,7 +41,7 @@ func startCaches(tb harness.TB) *cacheStage {
 	c.servers[laneNginx] = startNginx(tb, c.origin.Address())
 	c.servers[laneVarnish] = startVarnish(tb, c.origin.Address())
 	c.servers[laneCache], c.servers[alone] = Server{}, c.servers[laneNginx]
-	c.Stage = startStage(tb, 1, []Lane{
+	c.Stage = startStage(tb, []Lane{
 		{Name: laneWeir, Filter: laneWeir, Upstream: "origin"}, {Name: laneUnix, Filter: laneUnix, Upstream: "origin"},
 		{Name: laneNginx, Upstream: laneNginx}, {Name: laneVarnish, Upstream: laneVarnish},
 		{Name: laneCache, Filter: "cache", Upstream: "origin"}, refill,

@@ -36,8 +36,8 @@ func family(pid int) []int {
 	return all
 }
 
-// cpuTimes returns the CPU time that each process's threads have had, to the nanosecond. The first must be there; of the
-// others one may have ended, as nginx's cache loader does after a minute.
+// cpuTimes returns the CPU time that each process's threads have had, to the nanosecond. The first must be there; of
+// the others one may have ended, as nginx's cache loader does after a minute.
 func cpuTimes(tb harness.TB, pids []int) map[int]time.Duration {
 	tb.Helper()
 	times := make(map[int]time.Duration, len(pids))

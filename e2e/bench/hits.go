@@ -45,7 +45,7 @@ func (b *bench) startFloorStage(tb harness.TB) *floorStage {
 		_, other := startWeir(tb, harness.WeirOptions{Binary: b.scale.Against})
 		add("other", other)
 	}
-	f.stage = startStage(tb, 1, lanes, clusters)
+	f.stage = startStage(tb, lanes, clusters)
 	return f
 }
 
@@ -73,16 +73,16 @@ func (b *bench) goalRows(tb harness.TB) {
 		return measure(tb, b.scale.Rounds, subjects...)
 	}
 	hits := rounds(hitPath, "direct", "stock", "raw", "weir")
-	b.add(hits.row("hit_cpu_vs_stock", "weir", "stock", serverPart))
-	b.add(hits.row("hit_total_vs_raw_floor", "weir", "raw", cost.total))
+	b.add(hits.row("hit_cpu_vs_stock", "stock", serverPart))
+	b.add(hits.row("hit_total_vs_raw_floor", "raw", cost.total))
 	b.note(sample{"hit", f.size, "h1", "tcp"}, hits)
 	passes := rounds(passPath, "close", "weir")
-	b.add(passes.row("pass_cpu_vs_close", "weir", "close", serverPart))
+	b.add(passes.row("pass_cpu_vs_close", "close", serverPart))
 	b.note(sample{"pass", f.size, "h1", "tcp"}, passes)
 	if b.scale.Against != "" {
-		b.add(hits.row("hit_cpu_vs_other_build", "weir", "other", serverPart))
-		b.add(hits.row("hit_total_vs_other_build", "weir", "other", cost.total))
-		b.add(passes.row("pass_cpu_vs_other_build", "weir", "other", serverPart))
+		b.add(hits.row("hit_cpu_vs_other_build", "other", serverPart))
+		b.add(hits.row("hit_total_vs_other_build", "other", cost.total))
+		b.add(passes.row("pass_cpu_vs_other_build", "other", serverPart))
 	}
 }
 

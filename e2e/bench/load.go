@@ -23,7 +23,7 @@ type load struct {
 }
 
 // statusLine is h2load's count of statuses.
-var statusLine = regexp.MustCompile(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`) //nolint:gochecknoglobals,lll // a constant
+var statusLine = regexp.MustCompile(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
 
 // run sends the requests and fails unless each was answered 2xx, or 304.
 func (l load) run(tb harness.TB) {

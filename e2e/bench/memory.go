@@ -19,13 +19,13 @@ func (b *bench) heldRows(tb harness.TB) {
 	few := b.held(tb, 10, 1<<10)
 	small := b.held(tb, b.scale.Small, 1<<10)
 	b.heldRow("held_bytes_ratio_1m_1k", small)
-	b.add(judged(Row{
+	b.add(Judged(Row{
 		Name: "get_1m_vs_10_entries", Unit: "ns", Value: small.GetNanos, Baseline: few.GetNanos,
 		Ratio: small.GetNanos / few.GetNanos, What: fmt.Sprintf("look-up of 16 k keys among %d entries ÷ of 10 among 10: "+
 			"the difference is what the processor's caches do not hold", small.Entries),
 	}))
 	n := b.scale.Large
-	if room := int(available(tb) / 2 >> 20); n > room {
+	if room := int(available(tb) * 3 / 5 >> 20); n > room {
 		tb.Logf("memory for %d of %d entries of 1 MiB", room, n)
 		n = room
 	}
@@ -33,7 +33,7 @@ func (b *bench) heldRows(tb harness.TB) {
 }
 
 func (b *bench) heldRow(name string, r held.Result) {
-	row := judged(Row{
+	row := Judged(Row{
 		Name: name, Unit: "bytes", Value: float64(r.Heap), Baseline: float64(r.Payload),
 		Ratio: float64(r.Heap) / float64(r.Payload),
 	})

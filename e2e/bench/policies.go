@@ -84,7 +84,7 @@ func (b *bench) lookupRows(tb harness.TB) {
 			mine, base := lookUpNanos(tb, large, of.n, of.asked), lookUpNanos(tb, small, hot, hot)
 			ours, theirs, ratios = append(ours, mine), append(theirs, base), append(ratios, mine/base)
 		}
-		b.add(judged(Row{
+		b.add(Judged(Row{
 			Name: of.name, Unit: "ns", Value: median(ours), Baseline: median(theirs), Ratio: median(ratios),
 			What: fmt.Sprintf("policy look-up at %d routes, %d of them asked for ÷ at %d", of.n, of.asked, hot),
 		}))
@@ -150,8 +150,8 @@ func (b *bench) feedRows(tb harness.TB) {
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
-	b.add(judged(Row{Name: "feed_change_p99_ms", Unit: "ms", Value: millis(harness.Percentile(took, 99))}))
-	b.add(judged(Row{
+	b.add(Judged(Row{Name: "feed_change_p99_ms", Unit: "ms", Value: millis(harness.Percentile(took, 99))}))
+	b.add(Judged(Row{
 		Name: "feed_change_p50_ms", Unit: "ms", Value: millis(harness.Percentile(took, 50)),
 		What: "the same, median; the controller's replica is given all 10,000 routes anew each time",
 	}))

@@ -12,6 +12,7 @@ import (
 // Report is all that a run measured.
 type Report struct {
 	Date    time.Time `json:"date"`
+	Machine string    `json:"machine"`
 	Rows    []Row     `json:"rows"`
 	Samples []Sample  `json:"samples"`
 }

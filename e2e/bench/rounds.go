@@ -68,16 +68,16 @@ func (m measurement) medianOf(name string, part func(cost) time.Duration) time.D
 	return median(all)
 }
 
-// row compares a part of the cost of two subjects: the ratio is the median of the rounds' ratios.
-func (m measurement) row(name, subject, baseline string, part func(cost) time.Duration) Row {
-	ratios := make([]float64, 0, len(m.rounds[subject]))
-	for i, c := range m.rounds[subject] {
+// row compares a part of the cost of weir with that of another subject: the ratio is the median of the rounds' ratios.
+func (m measurement) row(name, baseline string, part func(cost) time.Duration) Row {
+	ratios := make([]float64, 0, len(m.rounds[laneWeir]))
+	for i, c := range m.rounds[laneWeir] {
 		if b := part(m.rounds[baseline][i]); b > 0 {
 			ratios = append(ratios, float64(part(c))/float64(b))
 		}
 	}
-	return judged(Row{
-		Name: name, Unit: "µs", Value: micros(m.medianOf(subject, part)), Baseline: micros(m.medianOf(baseline, part)),
+	return Judged(Row{
+		Name: name, Unit: "µs", Value: micros(m.medianOf(laneWeir, part)), Baseline: micros(m.medianOf(baseline, part)),
 		Ratio: median(ratios),
 	})
 }

@@ -23,7 +23,8 @@ type Scale struct {
 // Full is the scale of make bench.
 func Full() Scale {
 	return Scale{
-		Rounds: 41, Requests: 800, Clients: 16, CacheRounds: 7, Crowds: []int{250, 5000}, Groups: 100, Changes: 200, Scanned: 1000, Stalled: 200,
+		Rounds: 41, Requests: 800, Clients: 16, CacheRounds: 7, Crowds: []int{250, 5000}, Groups: 100, Changes: 200,
+		Scanned: 1000, Stalled: 200,
 		Small: 1_000_000, Large: 10_000,
 	}
 }
@@ -31,7 +32,8 @@ func Full() Scale {
 // Quick keeps a run below a minute; what it leaves out has no row.
 func Quick() Scale {
 	return Scale{
-		Rounds: 15, Requests: 400, Clients: 16, CacheRounds: 1, Crowds: []int{250, 5000}, Groups: 25, Changes: 40, Scanned: 300, Stalled: 20,
+		Rounds: 15, Requests: 400, Clients: 16, CacheRounds: 1, Crowds: []int{250, 5000}, Groups: 25, Changes: 40,
+		Scanned: 300, Stalled: 20,
 		Small: 100_000, Large: 200,
 	}
 }

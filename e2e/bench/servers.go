@@ -19,10 +19,6 @@ func (s Server) cluster(name string) Cluster {
 	return Cluster{Name: name, Addresses: s.Addresses[:1], HTTP2: true}
 }
 
-func (s Server) unixCluster(name string) Cluster {
-	return Cluster{Name: name, Addresses: s.Addresses[1:2], HTTP2: true}
-}
-
 // programs builds what is measured beside weir, each once.
 type programs struct {
 	dir   string

@@ -51,7 +51,7 @@ type stageConfig struct {
 }
 
 // startStage starts Envoy. Ports are chosen before the servers behind it start: weir wants to know where refills enter.
-func startStage(tb harness.TB, workers int, lanes []Lane, clusters []Cluster) *Stage {
+func startStage(tb harness.TB, lanes []Lane, clusters []Cluster) *Stage {
 	tb.Helper()
 	s := &Stage{tb: tb, lanes: map[string]int{}}
 	for i := range lanes {
@@ -69,7 +69,7 @@ func startStage(tb harness.TB, workers int, lanes []Lane, clusters []Cluster) *S
 	if err := t.Execute(&out, stageConfig{lanes, clusters}); err != nil {
 		tb.Fatalf("render Envoy's configuration: %v", err)
 	}
-	s.envoy = harness.StartEnvoy(tb, harness.EnvoyOptions{Bootstrap: out.Bytes(), Concurrency: workers})
+	s.envoy = harness.StartEnvoy(tb, harness.EnvoyOptions{Bootstrap: out.Bytes(), Concurrency: 1})
 	return s
 }
 

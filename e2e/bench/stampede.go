@@ -65,7 +65,7 @@ func (b *bench) startCrowds(tb harness.TB) *crowdStage {
 		{Name: "a", Filter: "a", Upstream: "origin"}, {Name: "b", Filter: "b", Upstream: "origin"},
 		{Name: laneNginx, Upstream: laneNginx}, {Name: laneVarnish, Upstream: laneVarnish},
 	}
-	c.Stage = startStage(tb, 1, lanes, clusters)
+	c.Stage = startStage(tb, lanes, clusters)
 	return c
 }
 
@@ -123,7 +123,7 @@ func (b *bench) stampedeRows(tb harness.TB) {
 			{"one", "x1"}, {"fleet", "x3"}, {laneNginx, laneNginx}, {laneVarnish, laneVarnish},
 		} {
 			s := c.crowd(tb, of.lane, n, cost)
-			b.add(judged(Row{
+			b.add(Judged(Row{
 				Name: fmt.Sprintf("origin_requests_%d_%s", n, of.suffix), Unit: "requests", Value: float64(s.origin),
 				What: "origin requests, cold key, all caches behind the same Envoy",
 			}))
@@ -134,7 +134,7 @@ func (b *bench) stampedeRows(tb harness.TB) {
 		}
 	}
 	few, many := b.scale.Crowds[0], b.scale.Crowds[len(b.scale.Crowds)-1]
-	b.add(judged(Row{
+	b.add(Judged(Row{
 		Name: "follower_cpu_growth", Unit: "µs", Value: micros(perClient[many]), Baseline: micros(perClient[few]),
 		Ratio: float64(perClient[many]) / float64(perClient[few]),
 		What:  fmt.Sprintf("CPU of weir for each of %d clients that wait for one fetch ÷ for each of %d", many, few),
@@ -144,12 +144,12 @@ func (b *bench) stampedeRows(tb harness.TB) {
 // crowdRows says when the followers of a crowd had their answers.
 func (b *bench) crowdRows(name string, s stampede) {
 	for _, p := range []float64{50, 99} {
-		b.add(judged(Row{
+		b.add(Judged(Row{
 			Name: fmt.Sprintf("%s_first_byte_p%.0f_ms", name, p), Unit: "ms", Value: millis(harness.Percentile(s.first, p)),
 			What: "crowd: a follower's first byte after the leader's",
 		}))
 	}
-	b.add(judged(Row{
+	b.add(Judged(Row{
 		Name: name + "_last_byte_max_ms", Unit: "ms", Value: millis(harness.Percentile(s.last, 100)),
 		What: "crowd: the last follower's last byte after the leader's first",
 	}))
@@ -175,13 +175,13 @@ func (b *bench) delayRows(tb harness.TB, c *crowdStage) {
 	}
 	slices.Sort(same)
 	slices.Sort(other)
-	b.add(judged(Row{Name: "follower_ttfb_same_p99_ms", Unit: "ms", Value: millis(harness.Percentile(same, 99))}))
-	b.add(judged(Row{Name: "follower_ttfb_other_p99_ms", Unit: "ms", Value: millis(harness.Percentile(other, 99))}))
-	b.add(judged(Row{
+	b.add(Judged(Row{Name: "follower_ttfb_same_p99_ms", Unit: "ms", Value: millis(harness.Percentile(same, 99))}))
+	b.add(Judged(Row{Name: "follower_ttfb_other_p99_ms", Unit: "ms", Value: millis(harness.Percentile(other, 99))}))
+	b.add(Judged(Row{
 		Name: "follower_ttfb_same_p50_ms", Unit: "ms", Value: millis(harness.Percentile(same, 50)),
 		What: "same process: a follower's first byte after the leader's, median",
 	}))
-	b.add(judged(Row{
+	b.add(Judged(Row{
 		Name: "follower_ttfb_other_p50_ms", Unit: "ms", Value: millis(harness.Percentile(other, 50)),
 		What: "other process: a follower's first byte after the leader's last, median",
 	}))
@@ -189,7 +189,9 @@ func (b *bench) delayRows(tb harness.TB, c *crowdStage) {
 
 // group lets one request lead through a lane and others follow through the same or another, then has the origin answer.
 // The times are from one start.
-func (c *crowdStage) group(tb harness.TB, lead, follow string) (leader harness.BurstResult, waiting []harness.BurstResult) {
+func (c *crowdStage) group(tb harness.TB, lead, follow string) (
+	leader harness.BurstResult, waiting []harness.BurstResult,
+) {
 	tb.Helper()
 	path := fmt.Sprintf("/group/%d", c.keys.Add(1))
 	gate := make(chan struct{})

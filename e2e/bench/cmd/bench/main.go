@@ -32,8 +32,17 @@ func run(ctx context.Context, args []string) error {
 	profiles := flags.String("profile", "", "instead of measuring, write CPU profiles of weir into this directory")
 	against := flags.String("against", "", "another build of weir-extproc, with which the hit path is compared")
 	out := flags.String("json", "bench.json", "file that the results go to")
+	render := flags.String("render", "", "instead of measuring, write the pages of this file of results")
+	pages := flags.String("pages", "docs", "directory that the pages go to")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *render != "" {
+		report, err := bench.ReadReport(*render)
+		if err != nil {
+			return err
+		}
+		return report.WritePages(*pages)
 	}
 	scale := bench.Full()
 	if *quick {
