@@ -75,6 +75,9 @@ func (b *bench) add(r Row) { b.report.Rows = append(b.report.Rows, r) }
 func (b *bench) note(about sample, m measurement) {
 	for _, who := range m.names {
 		c := m.median(who)
+		if about.transport = "tcp"; who == laneUnix {
+			about.transport = "unix"
+		}
 		b.report.Samples = append(b.report.Samples, Sample{
 			Case: about.of, Bytes: about.bytes, Protocol: about.protocol, Transport: about.transport,
 			What: who, Envoy: micros(c.envoy), Server: micros(c.server),

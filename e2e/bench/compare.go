@@ -139,7 +139,7 @@ func (b *bench) compare(tb harness.TB, c *cacheStage, of caches) {
 	if of.stale {
 		time.Sleep(1200 * time.Millisecond) // the answers' max-age
 	}
-	about := sample{of.of, of.bytes, "h1", "tcp"}
+	about := sample{of: of.of, bytes: of.bytes, protocol: "h1"}
 	if of.http2 {
 		about.protocol = "h2"
 	}

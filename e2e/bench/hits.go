@@ -75,10 +75,10 @@ func (b *bench) goalRows(tb harness.TB) {
 	hits := rounds(hitPath, "direct", "stock", "raw", "weir")
 	b.add(hits.row("hit_cpu_vs_stock", "stock", serverPart))
 	b.add(hits.row("hit_total_vs_raw_floor", "raw", cost.total))
-	b.note(sample{"hit", f.size, "h1", "tcp"}, hits)
+	b.note(sample{of: "hit", bytes: f.size, protocol: "h1"}, hits)
 	passes := rounds(passPath, "close", "weir")
 	b.add(passes.row("pass_cpu_vs_close", "close", serverPart))
-	b.note(sample{"pass", f.size, "h1", "tcp"}, passes)
+	b.note(sample{of: "pass", bytes: f.size, protocol: "h1"}, passes)
 	if b.scale.Against != "" {
 		b.add(hits.row("hit_cpu_vs_other_build", "other", serverPart))
 		b.add(hits.row("hit_total_vs_other_build", "other", cost.total))
