@@ -1,7 +1,7 @@
 package cluster
 
 import (
-	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,15 +56,22 @@ func envoyGatewayChart(source string) (string, error) {
 }
 
 // GatewayURL returns the URL, without a path, that leads to a listener's port of a Gateway of Envoy Gateway: its
-// NodePort. It waits until the Gateway is programmed.
+// NodePort. It waits until the Gateway's Envoy is available, not for the Gateway's condition Programmed: Envoy Gateway
+// 1.9.1 was seen to leave it at AddressNotAssigned for minutes, with an Envoy that was available.
 func (c *Cluster) GatewayURL(tb harness.TB, namespace, name string, port int) string {
 	tb.Helper()
-	c.Await(tb, "--namespace="+namespace, "--for=condition=Programmed", "gateway/"+name)
-	out, err := c.Kubectl(tb.Context(), "", "get", "service", "--namespace=envoy-gateway-system", "--selector="+
-		"gateway.envoyproxy.io/owning-gateway-namespace="+namespace+",gateway.envoyproxy.io/owning-gateway-name="+name,
-		"--output=jsonpath={.items[0].spec.ports[?(@.port=="+strconv.Itoa(port)+")].nodePort}")
-	if err != nil {
-		tb.Fatalf("find the port of the gateway %s/%s: %v", namespace, name, err)
+	owned := []string{
+		"--namespace=envoy-gateway-system", "--selector=gateway.envoyproxy.io/owning-gateway-namespace=" + namespace +
+			",gateway.envoyproxy.io/owning-gateway-name=" + name,
 	}
-	return fmt.Sprintf("http://%s:%s", NodeIP, out)
+	var nodePort string
+	harness.Eventually(tb, startLimit, "the gateway "+name+" has a NodePort", func() bool {
+		path := "{.items[*].spec.ports[?(@.port==" + strconv.Itoa(port) + ")].nodePort}"
+		get := []string{"get", "service", "--output=jsonpath=" + path}
+		out, err := c.Kubectl(tb.Context(), "", append(get, owned...)...)
+		nodePort = out
+		return err == nil && out != ""
+	})
+	c.Await(tb, append([]string{"--for=condition=Available", "deployment"}, owned...)...)
+	return "http://" + net.JoinHostPort(NodeIP, nodePort)
 }
