@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -193,7 +194,7 @@ func TestComingBack(t *testing.T) {
 // large is a policy of about a tenth of what a response holds.
 func large(name string, jitter int32) feed.Policy {
 	p := testPolicy(name, jitter)
-	p.Name += "-" + string(make([]byte, feedpb.MaxResponseBytes/10-200))
+	p.Name += "-" + strings.Repeat("x", feedpb.MaxResponseBytes/20) // it is in the resource's name too
 	return p
 }
 
@@ -232,7 +233,7 @@ func TestMoreThanAResponseHolds(t *testing.T) {
 // are it has what there is.
 func TestAnySubscriberEndsUpWithAll(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(30) {
+	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		s := newServer(t)
 		world := map[int]feed.Policy{}

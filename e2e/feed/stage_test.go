@@ -41,6 +41,7 @@ type controllerReplica struct {
 }
 
 func newStage(tb testing.TB) *stage {
+	tb.Helper()
 	return &stage{t: tb, controllers: map[string]*controllerReplica{}}
 }
 
