@@ -66,7 +66,7 @@ vet: ## Compile everything, tests too, and vet it
 .PHONY: lint
 lint: lint-api ## Run golangci-lint, and kube-api-linter on the API types
 	@.ci/tools golangci-lint
-	$(GOLANGCI_LINT) run --timeout 10m ./...
+	$(GOLANGCI_LINT) run --timeout 30m ./...
 
 .PHONY: lint-api
 lint-api: ## Hold the API types to the Kubernetes API conventions
@@ -76,7 +76,7 @@ lint-api: ## Hold the API types to the Kubernetes API conventions
 
 .PHONY: test-unit
 test-unit: ## Run the unit and scenario tests with the race detector
-	go test -race -timeout 10m $(UNIT_PACKAGES)
+	go test -race -timeout 20m $(UNIT_PACKAGES)
 
 .PHONY: test-e2e
 test-e2e: ## Run the tests against real Envoy and the like (RACE=1: weir with the race detector)
