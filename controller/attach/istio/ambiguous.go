@@ -100,8 +100,9 @@ func (c claims) refuse() []translate.Guard {
 	for where, other := range refused {
 		target := translate.Target{Kind: where.kind, Namespace: where.route.Namespace, Name: where.route.Name,
 			SectionName: where.name}
-		g := refuse(target, reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and rule %d of %s %s is "+
-			"named %q too, on the same host; give one of them another name.", other.index, other.kind, other.route, other.name))
+		g := refuse(target, reasonAmbiguous, fmt.Sprintf("Istio calls the route of a named rule by that name alone, and "+
+			"rule %d of %s %s is named %q too, on the same host; give one of them another name.",
+			other.index, other.kind, other.route, other.name))
 		if where.parents == kindGateway {
 			g.Controller = GatewayController // elsewhere the route's names are its own
 		}

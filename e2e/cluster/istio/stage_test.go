@@ -56,7 +56,7 @@ func newStage(t *testing.T) *stage {
 	s.mesh = s.namespace + "-mesh"
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, namespace := range []string{s.namespace, s.mesh, weirNamespace, istio.RootNamespace} {
+			for _, namespace := range []string{s.namespace, s.mesh, weirNamespace, istio.RootNamespace, "envoy-gateway-system"} {
 				t.Log(kubernetes.Describe(t, namespace))
 			}
 		}
