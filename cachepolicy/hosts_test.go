@@ -83,6 +83,9 @@ func TestMatchOrder(t *testing.T) {
 		{"headers before query", []feed.Rule{
 			ruleOf("query", nil, feed.Match{Query: []feed.ValueMatch{exact("q", "1"), exact("r", "2")}}),
 			ruleOf("header", nil, feed.Match{Headers: []feed.ValueMatch{exact("A", "1")}})}, "GET x/?q=1&r=2 a=1", "header"},
+		{"more query parameters", []feed.Rule{
+			ruleOf("one", nil, feed.Match{Query: []feed.ValueMatch{exact("q", "1")}}),
+			ruleOf("two", nil, feed.Match{Query: []feed.ValueMatch{exact("q", "1"), exact("r", "2")}})}, "GET x/?q=1&r=2", "two"},
 		{"query, decoded, the first of a name", []feed.Rule{
 			ruleOf("query", nil, feed.Match{Query: []feed.ValueMatch{exact("q", "a b"), regex("r", "x+")}})},
 			"GET x/?r=xx&q=a%20b&q=c", "query"},

@@ -287,13 +287,16 @@ func TestTableForgets(t *testing.T) {
 	}
 }
 
-// TestIncrementalIsTheSame: whatever came before, a Table says what one says that got only what there is now.
+// TestIncrementalIsTheSame: whatever came before, a Table says what one says that got only what there is now; and the
+// sets that it made before, which requests still go by, say what they said.
 func TestIncrementalIsTheSame(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		world := map[string]feed.Object{}
 		table := cachepolicy.NewTable()
+		var sets []*cachepolicy.Set
+		var said []map[string]string
 		for step := range 40 {
 			var changes []cachepolicy.Change
 			for range rng.IntN(4) {
@@ -315,6 +318,12 @@ func TestIncrementalIsTheSame(t *testing.T) {
 			want, _ := fresh.Apply(all)
 			if diff := cmp.Diff(answers(want), answers(got)); diff != "" {
 				t.Fatalf("seed %d, step %d (-fresh +incremental):\n%s", seed, step, diff)
+			}
+			sets, said = append(sets, got), append(said, answers(got))
+		}
+		for step, set := range sets {
+			if diff := cmp.Diff(said[step], answers(set)); diff != "" {
+				t.Fatalf("seed %d: the set of step %d changed afterwards:\n%s", seed, step, diff)
 			}
 		}
 	}
