@@ -68,7 +68,8 @@ func Programmed(f *Facts) translate.Condition {
 	case f.Override == translate.OverridePartial:
 		return yes(v1alpha1.PolicyReasonPartiallyProgrammed, f.OverrideMessage)
 	}
-	return yes(v1alpha1.PolicyReasonProgrammed, "Every ready replica of the data plane runs it, and it is attached.")
+	return yes(v1alpha1.PolicyReasonProgrammed, "Every ready replica of the data plane runs it, and what attaches it was "+
+		"accepted; Envoys take that up within seconds.")
 }
 
 // waiting says what of the data plane is waited for; empty: nothing.
