@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/weirproxy/weir/e2e/harness"
 	"github.com/weirproxy/weir/e2e/kube"
 )
@@ -39,6 +41,10 @@ func Main(m *testing.M, istio **Istio) int {
 		status = m.Run()
 	})
 	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := goleak.Find(); err != nil && status == 0 {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
