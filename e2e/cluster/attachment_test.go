@@ -42,7 +42,7 @@ func TestOthersExtensionsStay(t *testing.T) {
 			s := startFleet(t)
 			s.servePage("/page", "max-age=60")
 			s.apply("lua.yaml", map[string]any{"Kind": kind, "Name": name})
-			fromLua := func() bool { return harness.Do(t, s.get("/page")).Header.Get("X-From-Lua") == "yes" }
+			fromLua := func() bool { return s.header(s.get("/page"), "X-From-Lua") == "yes" }
 			s.eventually("the header is there", fromLua)
 			before := s.kubectl("get", "envoyextensionpolicy", "header", "--output=jsonpath={.spec}")
 

@@ -28,7 +28,8 @@ func (c *Cluster) InstallEnvoyGateway(tb harness.TB) {
 		tb.Fatalf("prepare the chart of Envoy Gateway: %v", err)
 	}
 	_, err = c.Helm(tb.Context(), "install", "envoy-gateway", chart, "--namespace=envoy-gateway-system",
-		"--create-namespace", "--wait", "--timeout="+startLimit.String())
+		"--create-namespace", "--set=config.envoyGateway.extensionApis.enableLua=true", "--wait",
+		"--timeout="+startLimit.String())
 	if err != nil {
 		tb.Fatalf("install Envoy Gateway: %v\n%s", err, c.Describe(tb, "envoy-gateway-system"))
 	}

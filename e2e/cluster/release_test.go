@@ -124,7 +124,7 @@ func (s *stage) awaitCache() {
 	s.servePage("/probe", "public, max-age=60")
 	programmed := time.Now()
 	s.eventually("requests are under the policy", func() bool {
-		return harness.Do(s.t, s.get("/probe")).Header.Get("Cache-Status") != ""
+		return s.header(s.get("/probe"), "Cache-Status") != ""
 	})
 	s.t.Logf("requests were under the policy %v after it was programmed", time.Since(programmed))
 }

@@ -85,14 +85,30 @@ func (s *stage) get(path string, fields ...string) *http.Request {
 
 // status sends a request and returns the status of the answer; 0 when there was none.
 func (s *stage) status(request *http.Request) int {
-	client := http.Client{Timeout: 10 * time.Second}
-	defer client.CloseIdleConnections()
-	resp, err := client.Do(request)
+	resp, err := s.try(request)
 	if err != nil {
 		return 0
 	}
-	defer func() { _ = resp.Body.Close() }()
 	return resp.StatusCode
+}
+
+// header sends a request and returns a field of the answer; "" when there was none.
+func (s *stage) header(request *http.Request, name string) string {
+	resp, err := s.try(request)
+	if err != nil {
+		return ""
+	}
+	return resp.Header.Get(name)
+}
+
+// try sends a request, which may fail. The answer's body is closed.
+func (s *stage) try(request *http.Request) (*http.Response, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	resp, err := client.Do(request.WithContext(s.t.Context()))
+	if err != nil {
+		return nil, err
+	}
+	return resp, resp.Body.Close()
 }
 
 func (s *stage) eventually(what string, so func() bool) {
