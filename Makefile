@@ -41,7 +41,7 @@ build: ## Build the binaries into bin/
 
 .PHONY: images
 images: ## Build the container images into dist/, without a container engine (PLATFORMS=linux/amd64,linux/arm64)
-	@go run ./images -version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct) \
+	@go run ./config/images -version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct) \
 	  $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(if $(TAG),-tag $(TAG))
 
 .PHONY: tools

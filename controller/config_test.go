@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weirproxy/weir/settings"
+	"github.com/weirproxy/weir/config/settings"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/help.txt and docs/reference/controller-flags.md")

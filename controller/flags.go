@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/weirproxy/weir/settings"
+	"github.com/weirproxy/weir/config/settings"
 )
 
 // command is what the command line asks for beside the configuration.

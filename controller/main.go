@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/weirproxy/weir/controller/certs"
-	"github.com/weirproxy/weir/settings"
+	"github.com/weirproxy/weir/config/settings"
 )
 
 // Main is weir-controller: it runs until ctx ends and then returns nil. An error says

@@ -65,7 +65,7 @@ func installWeir(s *stage) {
 func loadWeirImages(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	images := exec.CommandContext(t.Context(), "go", "run", "./images", "-out="+dir, "-repository=weir.test/weirproxy/",
+	images := exec.CommandContext(t.Context(), "go", "run", "./config/images", "-out="+dir, "-repository=weir.test/weirproxy/",
 		"-version=e2e", "-tag=local")
 	images.Dir = "../.."
 	if out, err := images.CombinedOutput(); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/weirproxy/weir/settings"
+	"github.com/weirproxy/weir/config/settings"
 )
 
 // parse reads the command line and the file it names. What comes back is not

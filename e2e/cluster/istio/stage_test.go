@@ -209,7 +209,7 @@ func (s *stage) kubectl(args ...string) string {
 func installWeir(s *stage) {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	run(s.t, "go", "run", "./images", "-out="+dir, "-repository=weir.test/weirproxy/", "-version=e2e", "-tag=local")
+	run(s.t, "go", "run", "./config/images", "-out="+dir, "-repository=weir.test/weirproxy/", "-version=e2e", "-tag=local")
 	for _, name := range []string{"weir-extproc", "weir-controller"} {
 		kubernetes.LoadArchive(s.t, filepath.Join(dir, name+".tar"))
 	}

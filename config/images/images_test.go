@@ -93,7 +93,7 @@ func newBuilder(t *testing.T) *builder {
 		t.Fatal(err)
 	}
 	return &builder{
-		root: "..", out: out, repository: "weirproxy/", tag: "v1.2.3", version: "v1.2.3", revision: "abc",
+		root: "../..", out: out, repository: "weirproxy/", tag: "v1.2.3", version: "v1.2.3", revision: "abc",
 		created: time.Unix(1700000000, 0).UTC(), platforms: []string{hostPlatform()}, roots: roots,
 	}
 }
@@ -228,7 +228,7 @@ func checkRoot(t *testing.T, image image, root map[string]entry) {
 // TestDockerfile holds that an image made with the Dockerfile carries the same commands.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../Dockerfile")
+	data, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
