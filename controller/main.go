@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/weirproxy/weir/controller/certs"
 	"github.com/weirproxy/weir/config/settings"
+	"github.com/weirproxy/weir/controller/certs"
 )
 
 // Main is weir-controller: it runs until ctx ends and then returns nil. An error says
