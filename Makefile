@@ -40,9 +40,10 @@ build: ## Build the binaries into bin/
 	done
 
 .PHONY: images
-images: ## Build the container images into dist/, without a container engine (PLATFORMS=linux/amd64,linux/arm64)
+images: ## Build the container images into dist/, without a container engine (TAG=, REGISTRY=, PLATFORMS=linux/amd64,…)
 	@go run ./config/images -version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct) \
-	  $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(if $(TAG),-tag $(TAG))
+	  $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(if $(TAG),-tag $(TAG)) \
+	  $(if $(REGISTRY),-repository $(REGISTRY)/weirproxy/)
 
 .PHONY: tools
 tools: ## Install the pinned tools (Envoy, golangci-lint, …) into the cache

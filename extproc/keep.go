@@ -44,7 +44,7 @@ func (s *Service) judge(m *machine, r store.Result) found {
 	}
 	switch s.opts.Stamps.Check(fleet.CoveredBy(r.Entry, m.binding.Tenant())) {
 	case fleet.Refused:
-		f.Entry = nil
+		f.Entry, f.invalidated = nil, true
 	case fleet.SoftStale:
 		f.soft = true
 	default:

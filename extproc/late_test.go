@@ -73,3 +73,18 @@ func lateRequest(t *testing.T, by fleet.Invalidation) {
 		t.Errorf("later: %q after %v", r.Body, r.FirstByte)
 	}
 }
+
+// TestInvalidatedIsAMiss: what is gone is no other variant (RFC 9211 §2.2).
+func TestInvalidatedIsAMiss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "{}", page(0, "cache-control", "max-age=60"), nil)
+		w.get("/page")
+		if _, err := w.service.Invalidate(t.Context(), fleet.Invalidation{Kind: fleet.ByAll}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := w.get("/page").Header.Get("cache-status"), "weir; fwd=uri-miss; fwd-status=200; stored"; got != want {
+			t.Errorf("Cache-Status %q, want %q", got, want)
+		}
+	})
+}

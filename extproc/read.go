@@ -19,13 +19,15 @@ type found struct {
 	beta float64
 	// failing: refreshes of this key failed lately and the next is not due yet.
 	failing bool
+	// invalidated: there was an entry, and an invalidation covers it.
+	invalidated bool
 }
 
 // onLookup decides what becomes of a request now that it is known what is stored.
 func (m *machine) onLookup(f found, now time.Time) {
 	m.vary = f.Vary
 	m.why = forward{fwd: httpcache.FwdURIMiss}
-	if f.Known {
+	if f.Known && !f.invalidated {
 		m.why.fwd = httpcache.FwdVaryMiss
 	}
 	e := f.Entry

@@ -129,17 +129,23 @@ func follow(t *testing.T, program *exec.Cmd) (file string) {
 	return file
 }
 
-// health asks the ext_proc port as the pod of helm test does.
+// health waits until the data plane serves, and asks as the pod of helm test does.
 func (r *release) health(address string) {
 	r.t.Helper()
 	ca := filepath.Join(r.t.TempDir(), "ca.crt")
 	if err := os.WriteFile(ca, r.secrets()["weir-extproc-tls"]["ca.crt"], 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	out, err := exec.CommandContext(r.t.Context(), harness.Binary(r.t, "weirctl"), "health", address, "--timeout=1m",
-		"--ca-file="+ca, "--server-name=weir-extproc."+r.namespace+".svc").CombinedOutput()
-	if err != nil {
-		r.t.Errorf("weirctl health: %v: %s", err, out)
+	weirctl := harness.Binary(r.t, "weirctl")
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		out, err := exec.CommandContext(r.t.Context(), weirctl, "health", address, "--timeout=1m",
+			"--ca-file="+ca, "--server-name=weir-extproc."+r.namespace+".svc").CombinedOutput()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("weirctl health: %v: %s", err, out)
+		}
 	}
 }
 
