@@ -12,7 +12,7 @@ func TestIstioMinor(t *testing.T) {
 		minor int
 		ok    bool
 	}{
-		{"docker.io/istio/proxyv2:1.28.1", 28, true},
+		{"registry.test/istio/proxyv2:1.28.1", 28, true},
 		{"registry.test:5000/istio/proxyv2:1.31.0-distroless", 31, true},
 		{"proxyv2:1.29", 29, true},
 		{"registry.test/proxyv2:1.9@sha256:00", 9, true},
