@@ -48,6 +48,9 @@ const (
 // pages are over. meanwhile is called when a third is over.
 func (f *fleet) load(name string, pages int, meanwhile func()) {
 	f.t.Helper()
+	if full() {
+		pages *= 10 // so that the moment in which the outage is found out is a small part of it
+	}
 	row := &outageTraffic{}
 	for i := range pages {
 		path := fmt.Sprintf("/load/%s/%d", name, i)
@@ -178,7 +181,7 @@ func (f *fleet) stoppedRedis() {
 	f.away()
 	rounds := 2
 	if full() { // some minutes
-		rounds = 100
+		rounds = 6
 	}
 	goroutines, resident := f.holds()
 	for i := range rounds {
