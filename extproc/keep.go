@@ -3,7 +3,6 @@ package extproc
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/cachepolicy"
@@ -57,20 +56,13 @@ func (s *Service) judge(m *machine, r store.Result) found {
 	return f
 }
 
-// hostOf returns the authority of a URI as entries carry it.
-func hostOf(uri string) string {
-	_, rest, _ := strings.Cut(uri, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return host
-}
-
 // refused reports whether a fetch that began at birth is too old for this
 // request: an invalidation of its URI, host or policy came between.
 func (s *Service) refused(j *job, birth uint64) bool {
 	p := j.binding.Policy
 	uri := ResourceOf(&p.Key, &j.req)
 	return s.opts.Stamps.Check(fleet.Covered{
-		Birth: birth, URI: uri, Host: hostOf(uri), Policy: p.String(), Namespace: j.binding.Tenant(),
+		Birth: birth, URI: uri, Host: fleet.HostOf(uri), Policy: p.String(), Namespace: j.binding.Tenant(),
 	}) == fleet.Refused
 }
 

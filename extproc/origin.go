@@ -60,7 +60,7 @@ func (s *Service) limiter(b *cachepolicy.Binding, req *httpcache.Request, now ti
 	st := s.state(p)
 	since, position := st.cold.Load(), s.opts.Stamps.Position()
 	if s.opts.Ramp.From > 0 && position > since && s.opts.Stamps.Check(fleet.Covered{
-		Birth: since, Host: hostOf(uriOf(req)), Policy: p.String(), Namespace: b.Tenant(),
+		Birth: since, Host: fleet.HostOf(uriOf(req)), Policy: p.String(), Namespace: b.Tenant(),
 	}) != fleet.Valid && st.cold.CompareAndSwap(since, position) {
 		st.limiter.Restart(now)
 	}

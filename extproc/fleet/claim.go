@@ -178,13 +178,13 @@ func (f *Fleet) useful(c *Claim, e *store.Entry) bool {
 // covered is what invalidations can name the resource of a claim by, before there
 // is an answer.
 func (c *Claim) covered() Covered {
-	return Covered{URI: c.URI, Host: hostOf(c.URI), Policy: c.Policy.String(), Namespace: c.namespace()}
+	return Covered{URI: c.URI, Host: HostOf(c.URI), Policy: c.Policy.String(), Namespace: c.namespace()}
 }
 
 func (c *Claim) namespace() string { return cmp.Or(c.Namespace, c.Policy.Namespace) }
 
-// hostOf returns the authority of a URI as entries have it.
-func hostOf(uri string) string {
+// HostOf returns the authority of a URI as entries have it.
+func HostOf(uri string) string {
 	_, rest, _ := strings.Cut(uri, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	return host
@@ -194,6 +194,6 @@ func hostOf(uri string) string {
 // a policy of the namespace.
 func CoveredBy(e *store.Entry, namespace string) Covered {
 	return Covered{
-		Birth: e.Birth, URI: e.URI, Host: hostOf(e.URI), Policy: e.Policy, Namespace: namespace, Tags: e.Tags,
+		Birth: e.Birth, URI: e.URI, Host: HostOf(e.URI), Policy: e.Policy, Namespace: namespace, Tags: e.Tags,
 	}
 }

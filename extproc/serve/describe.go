@@ -1,23 +1,17 @@
 package serve
 
 import (
-	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/extproc"
 	"github.com/weirproxy/weir/extproc/admin"
+	"github.com/weirproxy/weir/extproc/fleet"
 	"github.com/weirproxy/weir/extproc/store"
 )
 
 // listed reports whether the entry is asked for.
 func listed(e *store.Entry, r *admin.EntriesRequest) bool {
-	return (r.Policy == "" || e.Policy == r.Policy) && (r.Host == "" || hostOf(e.URI) == r.Host)
-}
-
-func hostOf(uri string) string {
-	_, rest, _ := strings.Cut(uri, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return host
+	return (r.Policy == "" || e.Policy == r.Policy) && (r.Host == "" || fleet.HostOf(e.URI) == r.Host)
 }
 
 // describe shows a stored entry at this moment.

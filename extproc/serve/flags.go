@@ -1,18 +1,10 @@
 package serve
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/pflag"
-)
 
-// group is a titled part of the flags, as --help and docs/reference/flags.md
-// show them.
-type group struct {
-	title string
-	flags *pflag.FlagSet
-}
+	"github.com/weirproxy/weir/config/settings"
+)
 
 // command is what the command line asks for beside the configuration.
 type command struct {
@@ -22,27 +14,21 @@ type command struct {
 
 // flagGroups binds every flag to its field in cfg or cmd. What the fields hold
 // at the time is the default.
-func flagGroups(cfg *Config, cmd *command) []group {
-	return []group{
-		{"ext_proc", extProcFlags(cfg)},
-		{"Policies", policyFlags(cfg)},
-		{"Store", storeFlags(cfg)},
-		{"Fleet", fleetFlags(cfg)},
-		{"Refill and warm-up", refillFlags(cfg)},
-		{"Admin, metrics, health", adminFlags(cfg)},
-		{"Life cycle and logs", lifeCycleFlags(cfg)},
-		{"General", generalFlags(cmd)},
+func flagGroups(cfg *Config, cmd *command) []settings.Group {
+	return []settings.Group{
+		{Title: "ext_proc", Flags: extProcFlags(cfg)},
+		{Title: "Policies", Flags: policyFlags(cfg)},
+		{Title: "Store", Flags: storeFlags(cfg)},
+		{Title: "Fleet", Flags: fleetFlags(cfg)},
+		{Title: "Refill and warm-up", Flags: refillFlags(cfg)},
+		{Title: "Admin, metrics, health", Flags: adminFlags(cfg)},
+		{Title: "Life cycle and logs", Flags: lifeCycleFlags(cfg)},
+		{Title: "General", Flags: generalFlags(cmd), CommandLineOnly: true},
 	}
 }
 
-func newFlagSet() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fs.SortFlags = false
-	return fs
-}
-
 func extProcFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.StringVar(&c.GRPCBindAddress, "grpc-bind-address", c.GRPCBindAddress,
 		"`address` where Envoy's ext_proc filter calls: host:port or unix:///path. Whoever can reach it can play Envoy")
 	fs.StringVar(&c.GRPCTLS.CertFile, "grpc-tls-cert-file", "",
@@ -65,7 +51,7 @@ func extProcFlags(c *Config) *pflag.FlagSet {
 }
 
 func policyFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.StringVar(&c.PolicyDir, "policy-dir", "",
 		"`directory` of CachePolicy files (YAML), watched; a file that is not valid leaves what was in use")
 	fs.StringVar(&c.ControllerAddress, "controller-address", "",
@@ -85,7 +71,7 @@ func policyFlags(c *Config) *pflag.FlagSet {
 }
 
 func storeFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.Var(&c.MemoryLimit, "memory-limit",
 		"what the memory store may hold, headers, bodies, keys and overhead: a `size` such as 64Mi, "+
 			"or a share of the memory of the cgroup (without one: of the machine)")
@@ -93,7 +79,7 @@ func storeFlags(c *Config) *pflag.FlagSet {
 }
 
 func fleetFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.Var(&c.RedisURL, "redis-url",
 		"Redis through which replicas are one cache, as a `URL`: redis://[user@]host[:port][/db], "+
 			"redis+sentinel://host,…/master or redis+cluster://host,…; rediss for TLS. Wants --secret-file; "+
@@ -111,7 +97,7 @@ func fleetFlags(c *Config) *pflag.FlagSet {
 }
 
 func refillFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.StringVar(&c.RefillAddress, "refill-address", "",
 		"`address` where detached fetches enter Envoy (host:port or unix:///path): a listener without the filter, "+
 			"or the same one; empty: none, and the request that won carries the fetch")
@@ -134,7 +120,7 @@ func refillFlags(c *Config) *pflag.FlagSet {
 }
 
 func adminFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.StringVar(&c.AdminBindAddress, "admin-bind-address", c.AdminBindAddress,
 		"`address` (host:port) of the admin API and pprof; empty: none. Off loopback it wants a token and TLS")
 	fs.StringVar(&c.AdminTokenFile, "admin-token-file", "",
@@ -150,7 +136,7 @@ func adminFlags(c *Config) *pflag.FlagSet {
 }
 
 func lifeCycleFlags(c *Config) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay,
 		"how long to go on serving after SIGTERM while not ready, so that Envoy stops sending")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout,
@@ -161,7 +147,7 @@ func lifeCycleFlags(c *Config) *pflag.FlagSet {
 }
 
 func generalFlags(c *command) *pflag.FlagSet {
-	fs := newFlagSet()
+	fs := settings.NewFlagSet()
 	fs.StringVar(&c.configFile, "config", "",
 		"YAML `file` that sets the flags above by their names, without dashes in front; flags win")
 	fs.BoolVar(&c.validate, "validate", false, "check the configuration and the policies, and exit")
@@ -170,11 +156,6 @@ func generalFlags(c *command) *pflag.FlagSet {
 	return fs
 }
 
-// printHelp writes what --help shows.
-func printHelp(w io.Writer, groups []group) {
-	fmt.Fprint(w, "weir-extproc is an HTTP response cache that Envoy calls through its ext_proc filter.\n\n"+
-		"Usage:\n  weir-extproc --policy-dir DIR [flags]\n  weir-extproc --controller-address HOST:PORT [flags]\n")
-	for _, g := range groups {
-		fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(100))
-	}
-}
+// introduction is what --help begins with.
+const introduction = "weir-extproc is an HTTP response cache that Envoy calls through its ext_proc filter.\n\n" +
+	"Usage:\n  weir-extproc --policy-dir DIR [flags]\n  weir-extproc --controller-address HOST:PORT [flags]\n"

@@ -3,14 +3,14 @@ package serve
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
+
+	"github.com/weirproxy/weir/config/settings"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/help.txt and docs/reference/flags.md")
@@ -49,17 +49,7 @@ func TestReference(t *testing.T) {
 		"Sizes are written as in Kubernetes (`64Mi`, `2Gi`), durations as in Go (`250ms`, `1m30s`).\n" +
 		"Secrets come in files, which flags name. A password in `--redis-url` works and is never logged, but who sees " +
 		"the process's command line sees it.\n")
-	for _, g := range flagGroups(defaultConfig(), &command{}) {
-		fmt.Fprintf(&b, "\n## %s\n\n| flag | default | meaning |\n| --- | --- | --- |\n", g.title)
-		g.flags.VisitAll(func(f *pflag.Flag) {
-			_, usage := pflag.UnquoteUsage(f)
-			value := "–"
-			if f.DefValue != "" {
-				value = "`" + f.DefValue + "`"
-			}
-			fmt.Fprintf(&b, "| `--%s` | %s | %s |\n", f.Name, value, usage)
-		})
-	}
+	settings.Reference(&b, flagGroups(defaultConfig(), &command{}))
 	golden(t, filepath.Join("..", "..", "docs", "reference", "flags.md"), b.Bytes())
 }
 

@@ -132,7 +132,7 @@ type matches struct {
 func (b *backend) match(i *fleet.Invalidation, r *admin.InvalidateRequest) (m matches) {
 	now, host := time.Now(), r.Value
 	if r.By == admin.ByURL {
-		host = hostOf(i.Value)
+		host = fleet.HostOf(i.Value)
 	}
 	probe := b.stamps.Probe()
 	probe.Add(i.Kind, i.Namespace, i.Value, i.Mode, now)

@@ -3,9 +3,6 @@ package serve
 import (
 	"io"
 	"log/slog"
-	"strings"
-
-	"github.com/spf13/pflag"
 )
 
 func parseLevel(s string) (slog.Level, error) {
@@ -26,23 +23,4 @@ func newLogger(w io.Writer, cfg *Config) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// effective returns the configuration as log attributes, one per flag. No flag
-// carries a secret: secrets come in files, and only the file's name is shown.
-func effective(groups []group) []slog.Attr {
-	var attrs []slog.Attr
-	configurable(groups).VisitAll(func(f *pflag.Flag) {
-		attrs = append(attrs, slog.String(camelCase(f.Name), f.Value.String()))
-	})
-	return attrs
-}
-
-// camelCase turns a flag's name into a log key.
-func camelCase(name string) string {
-	words := strings.Split(name, "-")
-	for i, w := range words[1:] {
-		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
-	}
-	return strings.Join(words, "")
 }

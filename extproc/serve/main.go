@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/weirproxy/weir/config/settings"
 	"github.com/weirproxy/weir/extproc/metrics"
 )
 
@@ -28,14 +29,14 @@ func start(ctx context.Context, version string, args []string, stdout, stderr io
 	build := buildOf(version)
 	switch {
 	case cmd.help:
-		printHelp(stdout, groups)
+		settings.PrintHelp(stdout, introduction, groups)
 		return nil
 	case cmd.version:
 		fmt.Fprintf(stdout, "weir-extproc %s (%s, %s)\n", build.Version, build.Revision, build.GoVersion)
 		return nil
 	}
 	log := newLogger(stderr, cfg)
-	log.LogAttrs(ctx, slog.LevelInfo, "Configuration", effective(groups)...)
+	log.LogAttrs(ctx, slog.LevelInfo, "Configuration", settings.Effective(groups)...)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
