@@ -85,7 +85,7 @@ func (p *process) serve(ctx context.Context) error {
 		g.Go(func() error { return s.serve() })
 	}
 	g.Go(func() error {
-		if err := p.grpc.Serve(p.listeners.grpc); err != nil {
+		if err := p.grpc.Serve(p.listeners.grpc); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("ext_proc port: %w", err)
 		}
 		return nil

@@ -275,3 +275,18 @@ func TestValidateOnly(t *testing.T) {
 		t.Errorf("--validate: %v, closed %v, stdout %q", err, closed, stdout.String())
 	}
 }
+
+// TestStoppedAtOnce: who ends the process before it serves sees no error.
+func TestStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 { // who is first, the server or its end, is chance
+		err := start(ctx, "v1.2.3", []string{"--policy-dir=" + t.TempDir(), "--grpc-bind-address=127.0.0.1:0",
+			"--admin-bind-address=", "--metrics-bind-address=", "--health-probe-bind-address=", "--drain-delay=0s"},
+			io.Discard, io.Discard, func(context.Context, environment) (*parts, error) { return newFakeService().parts(), nil })
+		if err != nil {
+			t.Fatalf("ended with %v", err)
+		}
+	}
+}
